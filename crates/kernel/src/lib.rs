@@ -1,1 +1,63 @@
-//! Placeholder.
+//! A deterministic virtual kernel.
+//!
+//! Time is an integer number of nanoseconds; tasks are `async` functions that
+//! run, sleep and lock on it. It schedules as Linux's fair class does (virtual
+//! deadlines, lag, slice protection, lazy preemption) and locks as its mutex
+//! does, from the rules and not from a result that it should have.
+//!
+//! Invariants:
+//! 1. The same program on the same [`MachineConfig`] gives the same records,
+//!    natively and in wasm: [`Machine::trace_hash`].
+//! 2. No float, no hash map and no clock of the outside takes part.
+//! 3. A task that breaks a rule stops the run with a [`Fault`] that names it.
+//!
+//! Left out so far: more than one CPU, scheduling classes other than the fair
+//! one, priority inheritance.
+//!
+//! ```
+//! use kernel_sim::{Machine, MachineConfig};
+//!
+//! let mut machine = Machine::new(MachineConfig::default());
+//! let mutex = machine.mutex("mutex");
+//! for nice in [0, 10] {
+//!     machine.spawn(format!("nice {nice}"), nice, move |task| async move {
+//!         for _ in 0..1000 {
+//!             task.mutex_lock(mutex).await;
+//!             task.run_kernel(5_000).await;
+//!             task.mutex_unlock(mutex).await;
+//!         }
+//!     })?;
+//! }
+//! machine.run_until(1_000_000_000)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod config;
+mod event;
+pub mod fair;
+mod fault;
+mod ids;
+mod kernel;
+mod lock;
+mod machine;
+mod mutex;
+mod rng;
+mod sched;
+mod spinlock;
+mod task;
+mod trace;
+mod weight;
+
+pub use config::{Hrtick, MachineConfig, Preemption};
+pub use event::{Acquired, Event, EventKind, OutReason};
+pub use fair::LagClamp;
+pub use fault::Fault;
+pub use ids::{CpuId, LockId, SiteId, TaskId};
+pub use lock::{LockInfo, LockKind};
+pub use machine::{Machine, SpawnError};
+pub use mutex::{Mutex, MutexLock, MutexUnlock};
+pub use rng::Stream;
+pub use spinlock::{SpinLock, SpinUnlockBh};
+pub use task::{Run, Sleep, Task};
+pub use trace::{Site, Sites};
+pub use weight::{NICE_0_WEIGHT, NICE_MAX, NICE_MIN, weight_of_nice};

@@ -1,0 +1,374 @@
+//! The executor: advances virtual time and polls the tasks.
+//!
+//! Invariants:
+//! 1. What happens next is chosen by (time, class, CPU): nothing else decides.
+//! 2. A task is polled only while it is the current one of its CPU and has
+//!    finished what it last asked for.
+//! 3. An await allocates nothing: futures live in the task's own state.
+//! 4. An interrupt and a context switch take time in which the task makes no
+//!    progress; requests to reschedule are looked at when it ends.
+
+use crate::config::MachineConfig;
+use crate::event::{Event, EventKind};
+use crate::fault::Fault;
+use crate::ids::{CpuId, TaskId};
+use crate::kernel::{Cpu, Kernel, NEVER, Op, TaskStruct};
+use crate::lock::{LockInfo, LockKind};
+use crate::mutex::Mutex;
+use crate::spinlock::SpinLock;
+use crate::task::Task;
+use crate::trace::{Site, Sites};
+use crate::weight::weight_of_nice;
+use core::cell::RefCell;
+use core::cmp::Reverse;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Waker};
+use std::rc::Rc;
+
+/// The kernel as the tasks and the executor share it.
+pub(crate) type Shared = Rc<RefCell<Kernel>>;
+
+type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
+
+/// A virtual machine with its tasks.
+///
+/// ```
+/// use kernel_sim::{Machine, MachineConfig};
+/// let mut machine = Machine::new(MachineConfig::default());
+/// machine.spawn("spinner", 0, |task| async move {
+///     loop {
+///         task.run_user(1_000_000).await;
+///     }
+/// })?;
+/// machine.run_until(10_000_000)?;
+/// assert_eq!(machine.now_ns(), 10_000_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Machine {
+    kernel: Shared,
+    futures: Vec<Option<TaskFuture>>,
+}
+
+/// Why a task cannot be created.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SpawnError {
+    /// The nice value is outside −20..=19.
+    Nice(i8),
+    /// The machine has as many tasks as it can number.
+    TooMany,
+}
+
+impl core::fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            SpawnError::Nice(nice) => write!(f, "nice is {nice}; it takes -20 to 19"),
+            SpawnError::TooMany => write!(f, "a machine takes at most {} tasks", u16::MAX),
+        }
+    }
+}
+
+impl core::error::Error for SpawnError {}
+
+/// What happens next on a CPU, in the order in which things of the same time
+/// are done.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    /// A sleeper's time has come.
+    Timer,
+    Tick,
+    Hrtick,
+    /// An interrupt or a context switch ends.
+    StallEnd,
+    /// The running task has done what it asked for.
+    OpEnd,
+}
+
+impl Machine {
+    /// A machine with one CPU and no tasks, at time 0.
+    #[must_use]
+    pub fn new(config: MachineConfig) -> Machine {
+        Machine {
+            kernel: Rc::new(RefCell::new(Kernel::new(config))),
+            futures: Vec::new(),
+        }
+    }
+
+    /// Creates a mutex.
+    pub fn mutex(&mut self, name: impl Into<String>) -> Mutex {
+        self.kernel.borrow_mut().new_mutex(name.into())
+    }
+
+    /// Creates a spinlock that is taken with bottom halves off.
+    pub fn spin_lock(&mut self, name: impl Into<String>) -> SpinLock {
+        SpinLock(
+            self.kernel
+                .borrow_mut()
+                .new_lock(name.into(), LockKind::SpinBh),
+        )
+    }
+
+    /// Creates a task in user mode.
+    ///
+    /// # Errors
+    /// If `nice` is outside −20..=19 or there are too many tasks.
+    pub fn spawn<F>(
+        &mut self,
+        name: impl Into<String>,
+        nice: i8,
+        body: impl FnOnce(Task) -> F,
+    ) -> Result<TaskId, SpawnError>
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let weight = weight_of_nice(nice).ok_or(SpawnError::Nice(nice))?;
+        if self.futures.len() >= usize::from(u16::MAX) {
+            return Err(SpawnError::TooMany);
+        }
+        let kernel = &mut *self.kernel.borrow_mut();
+        let slice_ns = i64::try_from(kernel.config.base_slice_ns).unwrap_or(i64::MAX);
+        let id = kernel.entities.add(weight.into(), slice_ns);
+        kernel.tasks.push(TaskStruct {
+            name: name.into(),
+            op: Op::Poll,
+            asleep: false,
+            user_mode: true,
+            preempt_count: 0,
+            cpu: CpuId(0),
+            site: Sites::START,
+            held: Vec::new(),
+        });
+        kernel.emit(id, EventKind::Spawn, weight.into(), 0);
+        kernel.wake_up_new(id);
+        let task = Task::new(Rc::clone(&self.kernel), id);
+        self.futures.push(Some(Box::pin(body(task))));
+        Ok(id)
+    }
+
+    /// Runs everything that happens up to and including `until_ns`.
+    ///
+    /// # Errors
+    /// If a task breaks a rule; the machine then stays where it is.
+    pub fn run_until(&mut self, until_ns: u64) -> Result<(), Fault> {
+        let cpus = self.kernel.borrow().cpus.len();
+        for cpu in 0..cpus {
+            self.settle(CpuId(u8::try_from(cpu).unwrap_or(u8::MAX)));
+        }
+        loop {
+            let mut kernel = self.kernel.borrow_mut();
+            if let Some(fault) = &kernel.fault {
+                return Err(fault.clone());
+            }
+            let (at_ns, next, cpu) = kernel.next();
+            if at_ns > until_ns {
+                kernel.now_ns = kernel.now_ns.max(until_ns);
+                return Ok(());
+            }
+            kernel.now_ns = at_ns;
+            kernel.handle(next, cpu);
+            drop(kernel);
+            self.settle(cpu);
+        }
+    }
+
+    /// Lets a CPU act until it has to wait for time to pass.
+    fn settle(&mut self, cpu: CpuId) {
+        loop {
+            let mut kernel = self.kernel.borrow_mut();
+            if kernel.fault.is_some() {
+                return;
+            }
+            match kernel.settle(cpu) {
+                Settled::Waits => return,
+                Settled::Polls(task) => {
+                    drop(kernel);
+                    self.poll(task);
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self, task: TaskId) {
+        let slot = &mut self.futures[task.index()];
+        let Some(future) = slot else { return };
+        let mut context = Context::from_waker(Waker::noop());
+        if future.as_mut().poll(&mut context).is_ready() {
+            *slot = None;
+            self.kernel.borrow_mut().exit(task);
+        }
+    }
+
+    /// The time, in virtual ns.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.kernel.borrow().now_ns
+    }
+
+    /// How many records there were so far.
+    #[must_use]
+    pub fn event_count(&self) -> u64 {
+        self.kernel.borrow().trace.count()
+    }
+
+    /// The hash of all records so far.
+    #[must_use]
+    pub fn trace_hash(&self) -> u64 {
+        self.kernel.borrow().trace.hash()
+    }
+
+    /// Moves the records since the last call into `into`, which is cleared.
+    pub fn take_events(&mut self, into: &mut Vec<Event>) {
+        self.kernel.borrow_mut().trace.take_into(into);
+    }
+
+    /// The source places that records refer to.
+    #[must_use]
+    pub fn sites(&self) -> Vec<Site> {
+        self.kernel.borrow().sites.all().to_vec()
+    }
+
+    /// All locks, by number.
+    #[must_use]
+    pub fn locks(&self) -> Vec<LockInfo> {
+        let kernel = self.kernel.borrow();
+        let info = |lock: &crate::lock::Lock| LockInfo {
+            name: lock.name.clone(),
+            kind: lock.kind,
+        };
+        kernel.locks.iter().map(info).collect()
+    }
+
+    /// CPU time that a task has had, in ns, up to the last accounting.
+    #[must_use]
+    pub fn cpu_time_ns(&self, task: TaskId) -> u64 {
+        self.kernel.borrow().entities[task].sum_exec_ns
+    }
+}
+
+/// What a CPU does at this moment.
+enum Settled {
+    /// It waits for time to pass.
+    Waits,
+    /// It polls this task.
+    Polls(TaskId),
+}
+
+impl Cpu {
+    /// The earliest thing that happens on this CPU by itself.
+    fn next(&self) -> (u64, Next) {
+        let work = if self.stall_until_ns == NEVER {
+            (self.op_end_ns, Next::OpEnd)
+        } else {
+            (self.stall_until_ns, Next::StallEnd)
+        };
+        work.min((self.tick_at_ns, Next::Tick))
+            .min((self.hrtick_at_ns, Next::Hrtick))
+    }
+}
+
+impl Kernel {
+    fn next(&self) -> (u64, Next, CpuId) {
+        let timer = self
+            .timers
+            .peek()
+            .map(|&Reverse((at_ns, _, task))| {
+                (at_ns, Next::Timer, self.tasks[task.index()].cpu)
+            });
+        let by_cpu = (0_u8..).zip(&self.cpus).map(|(cpu, state)| {
+            let (at_ns, next) = state.next();
+            (at_ns, next, CpuId(cpu))
+        });
+        by_cpu
+            .chain(timer)
+            .min()
+            .unwrap_or((NEVER, Next::OpEnd, CpuId(0)))
+    }
+
+    fn handle(&mut self, next: Next, cpu: CpuId) {
+        match next {
+            Next::OpEnd => {
+                self.cpu(cpu).op_end_ns = NEVER;
+                if let Some(curr) = self.curr(cpu) {
+                    self.task(curr).op = Op::Poll;
+                }
+            }
+            Next::StallEnd => {
+                self.cpu(cpu).stall_until_ns = NEVER;
+                if self.must_resched(cpu) {
+                    self.schedule(cpu);
+                }
+            }
+            Next::Tick => {
+                self.enter_irq(cpu);
+                self.tick(cpu);
+            }
+            Next::Hrtick => {
+                self.enter_irq(cpu);
+                self.hrtick(cpu);
+            }
+            Next::Timer => {
+                self.enter_irq(cpu);
+                self.fire_timer();
+            }
+        }
+    }
+
+    /// An interrupt: the running task stops making progress for its length.
+    fn enter_irq(&mut self, cpu: CpuId) {
+        let (now_ns, irq_ns) = (self.now_ns, self.config.timer_irq_ns);
+        let Some(curr) = self.curr(cpu) else { return };
+        let state = self.cpu(cpu);
+        if state.stall_until_ns == NEVER {
+            let left_ns = state.op_end_ns - now_ns;
+            state.op_end_ns = NEVER;
+            state.stall_until_ns = now_ns + irq_ns;
+            self.task(curr).op = Op::Run { left_ns };
+        } else {
+            state.stall_until_ns += irq_ns;
+        }
+    }
+
+    fn settle(&mut self, cpu: CpuId) -> Settled {
+        loop {
+            let state = self.cpu(cpu);
+            if state.stall_until_ns != NEVER || state.op_end_ns != NEVER {
+                return Settled::Waits;
+            }
+            let Some(curr) = state.rq.curr() else {
+                if state.rq.tree().is_empty() {
+                    self.schedule_idle(cpu);
+                    return Settled::Waits;
+                }
+                self.schedule(cpu);
+                continue;
+            };
+            match self.task(curr).op {
+                Op::Poll => return Settled::Polls(curr),
+                Op::Run { left_ns } => {
+                    let now_ns = self.now_ns;
+                    self.cpu(cpu).op_end_ns = now_ns + left_ns;
+                }
+                Op::Resched => {
+                    self.task(curr).op = Op::Poll;
+                    self.schedule(cpu);
+                }
+                Op::Block | Op::Sleep | Op::Exit => self.schedule(cpu),
+            }
+        }
+    }
+
+    fn schedule_idle(&mut self, cpu: CpuId) {
+        if !self.cpu(cpu).idle {
+            self.schedule(cpu);
+        }
+    }
+
+    fn exit(&mut self, task: TaskId) {
+        if let Some(&lock) = self.task(task).held.first() {
+            let name = self.locks[lock.index()].name.clone();
+            self.fail(task, format!("ends while it holds {name}; unlock it first"));
+        }
+        self.emit(task, EventKind::Exit, 0, 0);
+        self.task(task).op = Op::Exit;
+    }
+}

@@ -1,0 +1,290 @@
+//! Scheduling: requests to reschedule, the switch, sleep and wakeup, timers.
+//!
+//! Rules (scheduler reference, sections 2.8 to 2.10, 3 and W1 to W5):
+//! 1. The fair class asks for a reschedule lazily under the lazy model. Such a
+//!    request is honoured on return to user mode, or becomes a full one at the
+//!    next tick, before that tick's own accounting.
+//! 2. The slice-end timer and the tick's promotion ask in full. A full request
+//!    is honoured at the end of the interrupt, or as soon as preemption is
+//!    possible again.
+//! 3. Protection and the slice-end timer are set on a switch to *another* task;
+//!    a task that is picked again keeps what it had.
+//! 4. A wakeup acts only on a task that sleeps.
+//!
+//! Left out here: other scheduling classes, several CPUs, softirqs.
+
+use crate::config::{Hrtick, Preemption};
+use crate::event::{EventKind, OutReason};
+use crate::ids::{CpuId, TaskId};
+use crate::kernel::{Kernel, NEVER, Op};
+use core::cmp::Reverse;
+
+/// The shortest time the slice-end timer is set for.
+const HRTICK_MIN_NS: u64 = 10_000;
+/// A new expiry this near the pending one does not replace it.
+const HRTICK_SLACK_NS: u64 = 5_000;
+
+impl Kernel {
+    /// `resched_curr`: a full request.
+    pub(crate) fn resched_full(&mut self, cpu: CpuId) {
+        if !self.cpu(cpu).need_resched {
+            self.cpu(cpu).need_resched = true;
+            self.emit_cpu(cpu, EventKind::NeedResched, 1);
+        }
+    }
+
+    /// `resched_curr_lazy`: what the fair class asks with.
+    fn resched_fair(&mut self, cpu: CpuId) {
+        if self.config.preempt != Preemption::Lazy || self.curr(cpu).is_none() {
+            self.resched_full(cpu);
+        } else if !self.cpu(cpu).need_resched_lazy && !self.cpu(cpu).need_resched {
+            self.cpu(cpu).need_resched_lazy = true;
+            self.emit_cpu(cpu, EventKind::NeedResched, 0);
+        }
+    }
+
+    /// Whether the CPU's task must give way at this point, where it is about
+    /// to go on in the mode it is in.
+    pub(crate) fn must_resched(&self, cpu: CpuId) -> bool {
+        let state = &self.cpus[cpu.index()];
+        let Some(curr) = state.rq.curr() else {
+            return false;
+        };
+        let task = &self.tasks[curr.index()];
+        if task.user_mode {
+            return state.need_resched || state.need_resched_lazy;
+        }
+        let preemptible = matches!(self.config.preempt, Preemption::Full | Preemption::Lazy);
+        preemptible && task.preempt_count == 0 && state.need_resched
+    }
+
+    /// `update_curr`, with its request to reschedule.
+    pub(crate) fn update_curr(&mut self, cpu: CpuId) {
+        let now_ns = self.now_ns;
+        let state = &mut self.cpus[cpu.index()];
+        let accounted = state.rq.update_curr(&mut self.entities, now_ns);
+        if let Some(curr) = state.rq.curr() {
+            if accounted.ran {
+                self.emit_vruntime(curr);
+            }
+            if accounted.deadline_renewed {
+                self.emit_deadline(curr);
+            }
+            if accounted.resched {
+                self.resched_fair(cpu);
+            }
+        }
+    }
+
+    /// `schedule`: ends the current task's turn if somebody else is to run.
+    pub(crate) fn schedule(&mut self, cpu: CpuId) {
+        self.update_curr(cpu);
+        let prev = self.curr(cpu);
+        let reason = prev.map_or(OutReason::Preempted, |prev| self.put_to_sleep(cpu, prev));
+        self.cpu(cpu).need_resched = false;
+        self.cpu(cpu).need_resched_lazy = false;
+        let next = self.pick_next(cpu);
+        if next.is_some() && next == prev {
+            if self.config.hrtick == Hrtick::Repick {
+                self.arm_hrtick(cpu, 0);
+            }
+            return;
+        }
+        if let Some(prev) = prev {
+            self.emit(prev, EventKind::SwitchOut, 0, reason as u16);
+        }
+        self.cpus[cpu.index()].rq.put_prev(&mut self.entities);
+        match next {
+            Some(next) => self.switch_to(cpu, next),
+            None => self.go_idle(cpu),
+        }
+    }
+
+    /// Takes a task that cannot go on off the queue.
+    fn put_to_sleep(&mut self, cpu: CpuId, prev: TaskId) -> OutReason {
+        let reason = match self.task(prev).op {
+            Op::Block => OutReason::Blocked,
+            Op::Sleep => OutReason::Sleeping,
+            Op::Exit => OutReason::Exited,
+            Op::Poll | Op::Run { .. } | Op::Resched => return OutReason::Preempted,
+        };
+        let state = &mut self.cpus[cpu.index()];
+        let delayed = state.rq.dequeue_curr_to_sleep(&mut self.entities);
+        if delayed {
+            self.emit(prev, EventKind::DelayDequeue, 0, 0);
+        }
+        reason
+    }
+
+    /// The entity to run; sleepers that turn out to be picked leave first.
+    fn pick_next(&mut self, cpu: CpuId) -> Option<TaskId> {
+        loop {
+            let picked = self.cpus[cpu.index()].rq.pick(&self.entities, true)?;
+            if !self.entities[picked].delayed {
+                return Some(picked);
+            }
+            let is_curr = self.curr(cpu) == Some(picked);
+            if is_curr {
+                // The blocking task itself: it is queued again so that it can
+                // be taken out like any other delayed sleeper.
+                self.cpus[cpu.index()].rq.put_prev(&mut self.entities);
+            }
+            let state = &mut self.cpus[cpu.index()];
+            state
+                .rq
+                .finish_delayed_dequeue(&mut self.entities, picked);
+            self.emit(picked, EventKind::FinishDequeue, 0, 0);
+        }
+    }
+
+    fn switch_to(&mut self, cpu: CpuId, next: TaskId) {
+        let (now_ns, switch_ns) = (self.now_ns, self.config.switch_ns);
+        self.cpus[cpu.index()]
+            .rq
+            .set_next(&mut self.entities, next, now_ns);
+        self.emit(next, EventKind::SwitchIn, switch_ns, 0);
+        let state = self.cpu(cpu);
+        state.op_end_ns = NEVER;
+        state.stall_until_ns = now_ns + switch_ns;
+        if state.idle {
+            state.idle = false;
+            self.restart_tick(cpu);
+        }
+        if self.config.hrtick != Hrtick::Off {
+            // The timer is started at the end of the switch.
+            self.arm_hrtick(cpu, switch_ns);
+        }
+    }
+
+    fn go_idle(&mut self, cpu: CpuId) {
+        let state = self.cpu(cpu);
+        state.op_end_ns = NEVER;
+        state.hrtick_at_ns = NEVER;
+        state.tick_at_ns = NEVER;
+        if !state.idle {
+            state.idle = true;
+            self.emit_cpu(cpu, EventKind::Idle, 0);
+        }
+    }
+
+    /// The tick of a CPU that leaves idle stays on the grid of all ticks.
+    fn restart_tick(&mut self, cpu: CpuId) {
+        let tick_ns = self.config.tick_ns();
+        self.cpu(cpu).tick_at_ns = (self.now_ns / tick_ns + 1) * tick_ns;
+    }
+
+    /// Sets the slice-end timer for the current task, `delay_ns` from now plus
+    /// the time to its deadline, if others are queued.
+    fn arm_hrtick(&mut self, cpu: CpuId, delay_ns: u64) {
+        let state = &self.cpus[cpu.index()];
+        let Some(curr) = state.rq.curr() else { return };
+        if state.rq.nr_queued(&self.entities) < 2 {
+            return;
+        }
+        let Ok(left_ns) = u64::try_from(self.entities[curr].real_ns_to_deadline()) else {
+            self.resched_full(cpu);
+            return;
+        };
+        // The handler reads the clock after the interrupt's entry, so it always
+        // finds the deadline reached.
+        let entry_ns = self.config.timer_irq_ns;
+        let at_ns = self.now_ns + delay_ns + left_ns.max(HRTICK_MIN_NS) + entry_ns;
+        if state.hrtick_at_ns.abs_diff(at_ns) > HRTICK_SLACK_NS {
+            self.cpu(cpu).hrtick_at_ns = at_ns;
+        }
+    }
+
+    /// `hrtick_update`: at the end of a real enqueue.
+    fn arm_hrtick_on_enqueue(&mut self, cpu: CpuId) {
+        if self.config.hrtick != Hrtick::Off && self.cpu(cpu).hrtick_at_ns == NEVER {
+            self.arm_hrtick(cpu, 0);
+        }
+    }
+
+    /// The timer tick.
+    pub(crate) fn tick(&mut self, cpu: CpuId) {
+        self.cpu(cpu).tick_at_ns += self.config.tick_ns();
+        self.emit_cpu(cpu, EventKind::Tick, 0);
+        if self.cpu(cpu).need_resched_lazy {
+            self.resched_full(cpu);
+        }
+        self.update_curr(cpu);
+    }
+
+    /// The slice-end timer fires.
+    pub(crate) fn hrtick(&mut self, cpu: CpuId) {
+        self.cpu(cpu).hrtick_at_ns = NEVER;
+        self.emit_cpu(cpu, EventKind::Hrtick, 0);
+        self.update_curr(cpu);
+        self.resched_full(cpu);
+    }
+
+    /// Puts a new task on the queue.
+    pub(crate) fn wake_up_new(&mut self, task: TaskId) {
+        let cpu = self.task(task).cpu;
+        self.enqueue(cpu, task);
+    }
+
+    fn enqueue(&mut self, cpu: CpuId, task: TaskId) {
+        self.update_curr(cpu);
+        self.cpus[cpu.index()].rq.enqueue(&mut self.entities, task);
+        self.emit_vruntime(task);
+        self.emit_deadline(task);
+        self.arm_hrtick_on_enqueue(cpu);
+    }
+
+    /// `try_to_wake_up`: says whether the task slept.
+    pub(crate) fn wake(&mut self, task: TaskId, waker: TaskId) -> bool {
+        if !self.task(task).asleep {
+            return false;
+        }
+        self.task(task).asleep = false;
+        self.task(task).op = Op::Poll;
+        self.emit(task, EventKind::Wake, 0, waker.0);
+        let cpu = self.task(task).cpu;
+        if self.entities[task].on_rq {
+            self.update_curr(cpu);
+            let state = &mut self.cpus[cpu.index()];
+            if state.rq.requeue_delayed(&mut self.entities, task) {
+                self.emit_vruntime(task);
+                self.emit_deadline(task);
+            }
+        } else {
+            self.enqueue(cpu, task);
+        }
+        self.wakeup_preempt(cpu, task);
+        true
+    }
+
+    /// `wakeup_preempt_fair`: the woken task preempts iff it would be picked.
+    fn wakeup_preempt(&mut self, cpu: CpuId, woken: TaskId) {
+        if self.curr(cpu).is_none() {
+            self.resched_full(cpu);
+        } else if self.pick_next(cpu) == Some(woken) {
+            self.cpus[cpu.index()]
+                .rq
+                .cancel_protection(&mut self.entities);
+            self.resched_fair(cpu);
+        } else {
+            self.cpus[cpu.index()]
+                .rq
+                .shorten_protection(&mut self.entities);
+        }
+    }
+
+    /// Puts the calling task to sleep until a time.
+    pub(crate) fn sleep_until(&mut self, task: TaskId, at_ns: u64) {
+        self.task(task).op = Op::Sleep;
+        self.task(task).asleep = true;
+        self.timers.push(Reverse((at_ns, self.timer_seq, task)));
+        self.timer_seq += 1;
+        self.emit(task, EventKind::Sleep, at_ns, 0);
+    }
+
+    /// Wakes the first sleeper whose time has come.
+    pub(crate) fn fire_timer(&mut self) {
+        if let Some(Reverse((_, _, task))) = self.timers.pop() {
+            self.wake(task, TaskId::NONE);
+        }
+    }
+}
