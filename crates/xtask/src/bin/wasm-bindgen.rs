@@ -1,0 +1,5 @@
+//! The `wasm-bindgen` command at the version of the lock file, for Trunk to find on `PATH`.
+
+fn main() -> anyhow::Result<()> {
+    wasm_bindgen_cli::wasm_bindgen::run_cli_with_args(std::env::args_os())
+}
