@@ -1,2 +1,46 @@
-//! Placeholder.
-fn main() {}
+//! `zswap-sim`: the model on the command line.
+//!
+//! Exit status: 0 when done, 1 when a run broke a rule of the model, 2 when the
+//! call or a scenario is wrong. Errors are one line on standard error.
+
+mod list;
+mod output;
+mod run;
+
+use clap::{Parser, Subcommand};
+use output::CliError;
+use std::process::ExitCode;
+
+/// Simulates how Linux zswap locks, compresses and schedules.
+#[derive(Parser)]
+#[command(name = "zswap-sim", version, about, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the scenarios, and the keys that --set takes
+    List,
+    /// Run a scenario and report its timed reads
+    Run(run::RunArgs),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::List => list::list(),
+        Command::Run(args) => run::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads the output has seen enough.
+        Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            output::complain(&error);
+            error.exit_code()
+        }
+    }
+}

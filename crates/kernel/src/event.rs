@@ -43,6 +43,8 @@ pub enum EventKind {
     SwitchIn,
     /// The task has left the CPU. `aux`: an [`OutReason`].
     SwitchOut,
+    /// The scheduler was asked and has picked the task that runs already.
+    Repick,
     /// The task was asleep and is runnable again. `aux`: the waking task's
     /// index, or [`TaskId::NONE`]'s for a timer.
     Wake,

@@ -271,9 +271,7 @@ impl Kernel {
         let timer = self
             .timers
             .peek()
-            .map(|&Reverse((at_ns, _, task))| {
-                (at_ns, Next::Timer, self.tasks[task.index()].cpu)
-            });
+            .map(|&Reverse((at_ns, _, task))| (at_ns, Next::Timer, self.tasks[task.index()].cpu));
         let by_cpu = (0_u8..).zip(&self.cpus).map(|(cpu, state)| {
             let (at_ns, next) = state.next();
             (at_ns, next, CpuId(cpu))

@@ -85,6 +85,7 @@ impl Kernel {
         self.cpu(cpu).need_resched_lazy = false;
         let next = self.pick_next(cpu);
         if next.is_some() && next == prev {
+            self.emit_cpu(cpu, EventKind::Repick, 0);
             if self.config.hrtick == Hrtick::Repick {
                 self.arm_hrtick(cpu, 0);
             }
@@ -130,9 +131,7 @@ impl Kernel {
                 self.cpus[cpu.index()].rq.put_prev(&mut self.entities);
             }
             let state = &mut self.cpus[cpu.index()];
-            state
-                .rq
-                .finish_delayed_dequeue(&mut self.entities, picked);
+            state.rq.finish_delayed_dequeue(&mut self.entities, picked);
             self.emit(picked, EventKind::FinishDequeue, 0, 0);
         }
     }

@@ -100,7 +100,10 @@ fn a_delayed_sleeper_woken_early_keeps_the_debt_it_still_has() {
     run(&mut rq, &mut entities, sleeper, 0, 100_000);
     rq.dequeue_curr_to_sleep(&mut entities);
     run(&mut rq, &mut entities, other, 100_000, 40_000);
-    assert!(!rq.requeue_delayed(&mut entities, sleeper), "stays in place");
+    assert!(
+        !rq.requeue_delayed(&mut entities, sleeper),
+        "stays in place"
+    );
     assert_eq!(entities[sleeper].vlag, -30_000);
     assert_eq!(entities[sleeper].vruntime, 100_000);
 }

@@ -1,0 +1,145 @@
+//! The state of zswap that its paths share.
+
+use crate::acomp_ctx::AcompCtx;
+use crate::costs::Costs;
+use crate::design::Design;
+use core::cell::{Cell, RefCell};
+use kernel_sim::{CpuId, Machine, Stream};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use zswap_mm::zsmalloc::ZsPoolError;
+use zswap_mm::{CodecMemo, CodecMemoOptions, PAGE_SIZE, SwapIndex, SwapSlot, XarrayPer64M};
+use zswap_mm::{ZsHandle, ZsPool, ZsPoolOptions};
+
+/// What zswap is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct ZswapOptions {
+    /// The design.
+    pub design: Design,
+    /// Mean costs of the steps.
+    pub costs: Costs,
+    /// Slots of the swap device.
+    pub slots: u64,
+    /// Seed of the jitter of the costs.
+    pub seed: u64,
+}
+
+/// `struct zswap_entry`: what the index knows of a stored page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ZswapEntry {
+    /// Where its data are.
+    pub handle: ZsHandle,
+    /// Their length in bytes; a page's when they are stored raw.
+    pub length: usize,
+}
+
+/// Counters, named as in debugfs and vmstat.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Counters {
+    /// Pages in zswap now.
+    pub stored_pages: u64,
+    /// Of these, pages that did not compress and are stored raw.
+    pub stored_incompressible_pages: u64,
+    /// Stores that failed for want of pool memory.
+    pub reject_alloc_fail: u64,
+    /// Loads whose data did not decompress.
+    pub decompress_fail: u64,
+    /// Pages loaded.
+    pub zswpin: u64,
+    /// Pages stored.
+    pub zswpout: u64,
+}
+
+/// A machine's zswap.
+pub struct Zswap {
+    pub(crate) design: Design,
+    pub(crate) costs: Costs,
+    contexts: Vec<AcompCtx>,
+    /// `acomp_ctx.buffer` of each CPU, guarded by its compression mutex.
+    pub(crate) buffers: Vec<RefCell<Vec<u8>>>,
+    pub(crate) pool: RefCell<ZsPool>,
+    pub(crate) index: RefCell<XarrayPer64M<ZswapEntry>>,
+    pub(crate) codec: RefCell<CodecMemo>,
+    pub(crate) zeromap: RefCell<BTreeSet<u64>>,
+    pub(crate) counters: Cell<Counters>,
+    compress_times: RefCell<Stream>,
+    decompress_times: RefCell<Stream>,
+}
+
+impl Zswap {
+    /// A fresh zswap whose locks belong to `machine`.
+    ///
+    /// # Errors
+    /// If the pool cannot be created.
+    pub fn new(machine: &mut Machine, options: ZswapOptions) -> Result<Zswap, ZsPoolError> {
+        let ZswapOptions {
+            design,
+            costs,
+            slots,
+            seed,
+        } = options;
+        let pool = ZsPool::new("zswap0", ZsPoolOptions::default())?;
+        let codec = design.algorithm.new_compressor();
+        Ok(Zswap {
+            design,
+            costs,
+            contexts: vec![AcompCtx::new(machine, design, CpuId(0))],
+            buffers: vec![RefCell::new(Vec::with_capacity(PAGE_SIZE))],
+            pool: RefCell::new(pool),
+            index: RefCell::new(XarrayPer64M::new(slots)),
+            codec: RefCell::new(CodecMemo::new(codec, CodecMemoOptions::default())),
+            zeromap: RefCell::new(BTreeSet::new()),
+            counters: Cell::new(Counters::default()),
+            compress_times: RefCell::new(Stream::new(seed, "compress")),
+            decompress_times: RefCell::new(Stream::new(seed, "decompress")),
+        })
+    }
+
+    /// The context of a CPU.
+    pub(crate) fn acomp_ctx(&self, cpu: CpuId) -> AcompCtx {
+        self.contexts[cpu.index()]
+    }
+
+    pub(crate) fn compress_ns(&self) -> u64 {
+        Costs::jittered(
+            &mut self.compress_times.borrow_mut(),
+            self.costs.compress_ns,
+        )
+    }
+
+    pub(crate) fn decompress_ns(&self) -> u64 {
+        Costs::jittered(
+            &mut self.decompress_times.borrow_mut(),
+            self.costs.decompress_ns,
+        )
+    }
+
+    pub(crate) fn count(&self, edit: impl FnOnce(&mut Counters)) {
+        let mut counters = self.counters.get();
+        edit(&mut counters);
+        self.counters.set(counters);
+    }
+
+    pub(crate) fn entry(&self, slot: SwapSlot) -> Option<ZswapEntry> {
+        self.index.borrow().load(slot).copied()
+    }
+
+    /// The counters.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters.get()
+    }
+
+    /// How often the codec worked, and how often the result of a page content
+    /// met before was used again.
+    #[must_use]
+    pub fn codec_work(&self) -> (u64, u64) {
+        let codec = self.codec.borrow();
+        (codec.misses(), codec.hits())
+    }
+}
+
+/// Whether data of this length are a page stored raw.
+pub(crate) fn is_raw(length: usize) -> bool {
+    length == PAGE_SIZE
+}
