@@ -26,6 +26,7 @@ mod report;
 mod roster;
 mod run;
 mod scenario;
+mod size_class;
 mod state;
 mod workload;
 
@@ -40,6 +41,7 @@ pub use report::{Report, RunReport};
 pub use roster::{Role, Roster, TaskInfo};
 pub use run::{Run, RunError};
 pub use scenario::{Scenario, ScenarioError, built_in_names};
+pub use size_class::{SizeClassInfo, size_class};
 pub use state::{Activity, CpuState, LockState, MachineState, RunState, TaskState, ZspageState};
 pub use workload::WorkProbe;
 pub use zswap_paths::{Context, Counters, ObjectPlace, Probe, source_of};
