@@ -9,7 +9,13 @@
 //! | [`page`], [`content`] | a 4 KiB page and what pages typically contain |
 //! | [`compressor`] | the compression algorithms behind one trait, and a memo of their results |
 //! | [`zsmalloc`] | size classes, zspages, handles, compaction |
+//! | [`zbud`], [`z3fold`] | the two simpler allocators of older kernels |
+//! | [`zpool`] | one allocator interface; 32 pools or one |
 //! | [`index`] | swap slot → entry: one rb-tree, rb-trees per 64 MB, xarrays per 64 MB |
+//! | [`entry`], [`lru`] | what is kept about a stored page, and the order of writeback |
+//! | [`limits`], [`cgroup`], [`counters`] | how much zswap may take, and what it counts |
+//! | [`fill`] | same-filled and incompressible pages, the zeromap |
+//! | [`lifecycle`], [`layout`] | zswap pools from creation to release; sizes of the structures |
 //! | [`fault`] | allocation failures on demand |
 //!
 //! # Invariants
@@ -47,13 +53,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod cgroup;
 pub mod compressor;
 pub mod content;
+pub mod counters;
+pub mod entry;
 pub mod fault;
+pub mod fill;
 pub mod index;
+pub mod layout;
+pub mod lifecycle;
+pub mod limits;
+pub mod lru;
 pub mod page;
+pub mod z3fold;
+pub mod zbud;
+pub mod zpool;
 pub mod zsmalloc;
 
+mod lists;
 mod random;
 mod slab;
 
