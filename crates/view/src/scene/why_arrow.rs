@@ -1,0 +1,135 @@
+//! The arrow of an alarm: from the waiter to the owner of its lock, and from
+//! there to the task that runs instead.
+
+use super::stage::{Layout, Stage};
+use super::{Anchor, Area, Scene, measure};
+
+const PILL_H: f32 = 25.0;
+
+/// Draws it, if there is an alarm. `pill` is the left end and the middle of the
+/// sentence.
+pub(crate) fn draw_why(stage: &mut Stage<'_>, queue: Area, cpu: Area, pill: (f32, f32)) {
+    let Some(alarm) = stage.frame.alarm.clone() else {
+        return;
+    };
+    let room = stage.scene.width - pill.0 - 6.0;
+    let size = if stage.layout == Layout::Wide {
+        12.0
+    } else {
+        11.5
+    };
+    let words = measure::fit(&alarm.words, size, room - 26.0);
+    let w = (measure::width(&words, size) + 26.0).min(room);
+    let pill = Area {
+        x: pill.0,
+        y: pill.1 - PILL_H / 2.0,
+        w,
+        h: PILL_H,
+    };
+    draw_to_pill(stage, alarm.waiter, pill);
+    if let Some(owner) = stage.body(alarm.owner) {
+        match stage.layout {
+            Layout::Wide => to_owner_wide(&mut stage.scene, pill, queue, owner),
+            Layout::Narrow => to_owner_narrow(&mut stage.scene, pill, queue, owner),
+        }
+        let running = stage.frame.cpus.first().and_then(|cpu| cpu.running);
+        if let Some(running) = running.and_then(|id| stage.body(id)) {
+            to_running(&mut stage.scene, owner, running, cpu);
+        }
+    }
+    stage.scene.rect("pill", pill, PILL_H / 2.0);
+    let at = (pill.x + pill.w / 2.0, pill.y + PILL_H / 2.0 + 4.2);
+    stage.scene.text("on-pill", at, Anchor::Middle, words);
+}
+
+/// From the waiter's place in the queue to the sentence.
+fn draw_to_pill(stage: &mut Stage<'_>, waiter: zswap_lab::TaskId, pill: Area) {
+    let place = stage.waiters.iter().find(|place| place.0 == waiter);
+    let Some(&(_, x, y)) = place else {
+        return;
+    };
+    let to = x.clamp(pill.x + 16.0, pill.right() - 16.0);
+    let d = match stage.layout {
+        Layout::Wide => {
+            let (from, end) = (y + 53.0, pill.y);
+            let bend = (end - from) * 0.6;
+            format!(
+                "M{x:.1} {from:.1} C{x:.1} {:.1} {to:.1} {:.1} {to:.1} {end:.1}",
+                from + bend,
+                end - bend
+            )
+        }
+        Layout::Narrow => {
+            let (from, end) = (y - 21.0, pill.bottom());
+            let bend = (from - end) * 0.6;
+            format!(
+                "M{x:.1} {from:.1} C{x:.1} {:.1} {to:.1} {:.1} {to:.1} {end:.1}",
+                from - bend,
+                end + bend
+            )
+        }
+    };
+    stage.scene.path("why", d);
+}
+
+fn to_owner_wide(scene: &mut Scene, pill: Area, queue: Area, owner: (f32, f32)) {
+    let (x, y) = (pill.x, pill.y + PILL_H / 2.0);
+    let end = (queue.right() + 2.0, owner.1);
+    let middle = (x + end.0) / 2.0;
+    scene.path(
+        "why",
+        format!(
+            "M{x:.1} {y:.1} C{middle:.1} {y:.1} {middle:.1} {:.1} {:.1} {:.1}",
+            end.1,
+            end.0 + 7.0,
+            end.1
+        ),
+    );
+    tip(scene, end, (-1.0, 0.0));
+}
+
+fn to_owner_narrow(scene: &mut Scene, pill: Area, queue: Area, owner: (f32, f32)) {
+    let x = owner.0;
+    let end = queue.bottom().min(owner.1 + 20.0) + 2.0;
+    let start = pill.y;
+    scene.path("why", format!("M{x:.1} {start:.1} V{:.1}", end + 7.0));
+    tip(scene, (x, end), (0.0, -1.0));
+}
+
+/// From the owner to the task that has the CPU instead of it.
+fn to_running(scene: &mut Scene, owner: (f32, f32), running: (f32, f32), cpu: Area) {
+    let from = (owner.0 - 2.0, owner.1 - 20.0);
+    let end = (running.0, running.1 + 27.0);
+    let bend = cpu.x + 8.0;
+    scene.path(
+        "why",
+        format!(
+            "M{:.1} {:.1} C{bend:.1} {:.1} {:.1} {:.1} {:.1} {:.1}",
+            from.0,
+            from.1,
+            from.1 - 22.0,
+            end.0,
+            end.1 + 34.0,
+            end.0,
+            end.1 + 6.0
+        ),
+    );
+    tip(scene, end, (0.0, -1.0));
+}
+
+/// The head of an arrow that points in a direction along an axis.
+fn tip(scene: &mut Scene, at: (f32, f32), direction: (f32, f32)) {
+    let ((x, y), (dx, dy)) = (at, direction);
+    let base = (x - 9.0 * dx, y - 9.0 * dy);
+    let side = (5.0 * dy, 5.0 * dx);
+    scene.path(
+        "tip",
+        format!(
+            "M{x:.1} {y:.1} L{:.1} {:.1} L{:.1} {:.1} Z",
+            base.0 + side.0,
+            base.1 + side.1,
+            base.0 - side.0,
+            base.1 - side.1
+        ),
+    );
+}
