@@ -81,8 +81,13 @@ fn add_page(files: &mut Files) -> Result<()> {
         if from.is_dir() {
             add_folder(files, &from, to)?;
         } else {
-            let content =
-                fs::read(&from).with_context(|| format!("{} names {}", site::INDEX, copy.from))?;
+            let content = fs::read(&from).with_context(|| {
+                format!(
+                    "{} names {}, which is not to be read",
+                    site::INDEX,
+                    copy.from
+                )
+            })?;
             files.insert(to.into(), content);
         }
     }

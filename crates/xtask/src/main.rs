@@ -21,6 +21,7 @@ mod tools;
 mod wasm;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use std::process::ExitCode;
 
 /// Build, serve, test and measure the Zswap Explainer
 #[derive(Parser)]
@@ -46,7 +47,18 @@ enum Command {
     Tidy,
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        // One line for people: where in this tool it happened helps nobody.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
     match Arguments::parse().command {
         None => Ok(Arguments::command().print_help()?),
         Some(Command::Build(options)) => build::main(&options),

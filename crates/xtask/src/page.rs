@@ -49,6 +49,9 @@ pub fn rewrite(html: &str) -> Result<Page> {
         page.html.push_str(&replacement);
         page.copies.extend(copy);
         done = tag.at.end;
+        if replacement.is_empty() && html[done..].starts_with('\n') {
+            done += 1;
+        }
     }
     page.html.push_str(&html[done..]);
     Ok(page)
