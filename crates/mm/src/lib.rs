@@ -11,6 +11,7 @@
 //! | [`zsmalloc`] | size classes, zspages, handles, compaction |
 //! | [`zbud`], [`z3fold`] | the two simpler allocators of older kernels |
 //! | [`zpool`] | one allocator interface; 32 pools or one |
+//! | [`waste`] | what 32 pools waste against one |
 //! | [`index`] | swap slot → entry: one rb-tree, rb-trees per 64 MB, xarrays per 64 MB |
 //! | [`entry`], [`lru`] | what is kept about a stored page, and the order of writeback |
 //! | [`limits`], [`cgroup`], [`counters`] | how much zswap may take, and what it counts |
@@ -66,6 +67,7 @@ pub mod lifecycle;
 pub mod limits;
 pub mod lru;
 pub mod page;
+pub mod waste;
 pub mod z3fold;
 pub mod zbud;
 pub mod zpool;

@@ -3,6 +3,9 @@
 //! `tests/fuzz.rs` runs each over the kept corpus and seeded mutations of it;
 //! the `fuzz` crate hands the same functions to a coverage-guided fuzzer.
 
+// Not every test uses every target.
+#![allow(dead_code)]
+
 use std::collections::BTreeMap;
 use zswap_mm::z3fold::Z3foldPool;
 use zswap_mm::zbud::ZbudPool;
