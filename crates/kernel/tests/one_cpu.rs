@@ -68,7 +68,9 @@ fn a_preempted_owner_is_away_for_nine_or_ten_slices_of_the_spinner() {
             continue;
         };
         let away_ns = back.at_ns - out.at_ns;
-        assert!((6_290_000..=7_050_000).contains(&away_ns), "{away_ns}");
+        // Nine slices, or up to the first tick after it has become eligible
+        // (6.516 ms): a spinner that is picked again has no slice-end timer.
+        assert!((6_290_000..=7_520_000).contains(&away_ns), "{away_ns}");
     }
     assert!(outs.len() > 100);
 }

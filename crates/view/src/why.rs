@@ -86,6 +86,10 @@ impl Chain<'_> {
                 self.waits(task, lock);
                 let owner = self.frame.locks[lock.index()].owner?;
                 self.owns(owner, lock);
+                if owner == task {
+                    // The lock is handed over and its new owner about to be woken.
+                    return self.running_beside(task);
+                }
                 Some(owner)
             }
             Status::Preempted | Status::Runnable => self.queued(task),
@@ -135,8 +139,6 @@ impl Chain<'_> {
 
     /// A task that wants to run and does not: what the queue decides by.
     fn queued(&mut self, task: TaskId) -> Option<TaskId> {
-        let cpu = self.state.task(task).cpu;
-        let running = self.frame.cpus[cpu.index()].running;
         let TaskFrame {
             name,
             weight,
@@ -159,7 +161,13 @@ impl Chain<'_> {
         };
         let detail = format!("for {since}; lag {lag} at weight {weight}: {reason}");
         self.push(task, title, detail, alarm);
-        running
+        self.running_beside(task)
+    }
+
+    /// Who runs on the CPU of a task that does not.
+    fn running_beside(&self, task: TaskId) -> Option<TaskId> {
+        let cpu = self.state.task(task).cpu;
+        self.frame.cpus[cpu.index()].running
     }
 
     fn line(&self, task: TaskId) -> String {

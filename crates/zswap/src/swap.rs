@@ -31,7 +31,8 @@ pub async fn swap_writeout(
     zswap_store(task, zswap, slot, page).await
 }
 
-/// `swap_read_folio`: the zeromap first, then zswap.
+/// `swap_read_folio`: the zeromap first, then zswap. A page of zeroes stays
+/// noted until its slot is written anew or given up.
 ///
 /// # Errors
 /// If the slot holds nothing, or its data do not decompress.
@@ -41,7 +42,7 @@ pub async fn swap_read_folio(
     slot: SwapSlot,
     page: &mut Page,
 ) -> Result<(), LoadError> {
-    if zswap.zeromap.borrow_mut().remove(&slot.0) {
+    if zswap.zeromap.borrow().contains(&slot.0) {
         page.bytes_mut().fill(0);
         return Ok(());
     }

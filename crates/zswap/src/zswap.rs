@@ -8,8 +8,8 @@ use kernel_sim::{CpuId, Machine, Stream};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use zswap_mm::zsmalloc::ZsPoolError;
-use zswap_mm::{CodecMemo, CodecMemoOptions, PAGE_SIZE, SwapIndex, SwapSlot, XarrayPer64M};
-use zswap_mm::{ZsHandle, ZsPool, ZsPoolOptions};
+use zswap_mm::{CodecMemo, CodecMemoOptions, Failslab, PAGE_SIZE, SwapIndex, SwapSlot};
+use zswap_mm::{XarrayPer64M, ZsHandle, ZsPool, ZsPoolOptions};
 
 /// What zswap is made of.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +122,18 @@ impl Zswap {
 
     pub(crate) fn entry(&self, slot: SwapSlot) -> Option<ZswapEntry> {
         self.index.borrow().load(slot).copied()
+    }
+
+    /// Lets allocations of the pool and of the index fail.
+    pub fn inject_faults(&self, pool: Failslab, index: Failslab) {
+        self.pool.borrow_mut().set_faults(pool);
+        self.index.borrow_mut().set_faults(index);
+    }
+
+    /// Pages of memory that the pool is made of.
+    #[must_use]
+    pub fn pool_pages(&self) -> u64 {
+        self.pool.borrow().pages_allocated()
     }
 
     /// The counters.
