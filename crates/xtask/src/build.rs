@@ -49,12 +49,14 @@ pub fn main(options: &Options) -> Result<()> {
 
 /// Builds the site and says nothing.
 pub fn build(options: &Options) -> Result<()> {
+    let dist = options.folder();
+    // Before minutes of compiling, not after.
+    refuse_foreign(&dist)?;
     wasm::ensure_target()?;
     let bindgen = bindgen::run(&application(options.dev)?)?;
     let mut files = Files::new();
     add_folder(&mut files, &bindgen, Path::new(""))?;
     add_page(&mut files)?;
-    let dist = options.folder();
     synchronise(&files, &dist)?;
     size::first_visit(&dist).context("the page refers to a file that is not in the site")?;
     Ok(())
