@@ -3,7 +3,10 @@
 //! Exit status: 0 when done, 1 when a run broke a rule of the model, 2 when the
 //! call or a scenario is wrong. Errors are one line on standard error.
 
+mod classes;
+mod layout;
 mod list;
+mod machinery;
 mod output;
 mod run;
 
@@ -25,12 +28,21 @@ enum Command {
     List,
     /// Run a scenario and report its timed reads
     Run(run::RunArgs),
+    /// Print zsmalloc's size classes
+    Classes(machinery::ClassesArgs),
+    /// Print the memory that 32 pools waste against one, for several loads
+    Pools(machinery::PoolsArgs),
+    /// Print the sizes of zswap's structures and the requests each design needs
+    Layout,
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::List => list::list(),
         Command::Run(args) => run::run(&args),
+        Command::Classes(args) => machinery::classes(&args),
+        Command::Pools(args) => machinery::pools(&args),
+        Command::Layout => machinery::layout(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

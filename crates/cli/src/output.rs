@@ -29,6 +29,15 @@ pub enum CliError {
     /// A `--set` is not of the form KEY=VALUE.
     #[error("--set is {0}; it takes KEY=VALUE")]
     SetForm(String),
+    /// A chain size is impossible.
+    #[error("--chain {0}")]
+    Chain(#[from] zswap_mm::zsmalloc::ChainSizeError),
+    /// There is no such compressor.
+    #[error("--compressor {0}")]
+    Compressor(String),
+    /// The pools could not be filled.
+    #[error("{0}")]
+    Waste(#[from] zswap_mm::waste::WasteError),
     /// A run broke a rule.
     #[error("seed {seed}: {error}")]
     Run {
@@ -46,7 +55,7 @@ impl CliError {
     /// 2 for a wrong call, 1 for anything else.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            CliError::Run { .. } | CliError::Output(_) => ExitCode::from(1),
+            CliError::Run { .. } | CliError::Output(_) | CliError::Waste(_) => ExitCode::from(1),
             _ => ExitCode::from(2),
         }
     }

@@ -181,3 +181,36 @@ fn a_closed_pipe_is_no_error() {
         "{output:?}"
     );
 }
+
+#[test]
+fn size_classes_are_those_of_the_reference_and_a_wrong_chain_is_refused() {
+    for (args, file) in [
+        (vec!["--chain", "4"], "zsmalloc-classes-chain4.csv"),
+        (vec!["--chain", "8"], "zsmalloc-classes-chain8.csv"),
+        (
+            vec!["--chain", "4", "--legacy"],
+            "zsmalloc-classes-chain4-legacy-usedpc.csv",
+        ),
+        (
+            vec!["--chain", "8", "--legacy"],
+            "zsmalloc-classes-chain8-legacy-usedpc.csv",
+        ),
+    ] {
+        let path = format!("{}/../mm/tests/data/{file}", env!("CARGO_MANIFEST_DIR"));
+        let known = std::fs::read_to_string(path).expect("the reference's table");
+        let printed = stdout(&sim(&[&["classes", "--csv"], args.as_slice()].concat()));
+        assert_eq!(
+            printed.lines().collect::<Vec<_>>(),
+            known.lines().collect::<Vec<_>>()
+        );
+    }
+    let refused = sim(&["classes", "--chain", "3"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("4 to 16"));
+}
+
+#[test]
+fn the_layout_shows_the_72_bytes() {
+    let layout = stdout(&sim(&["layout"]));
+    assert!(layout.contains("160 - 88 = +72 bytes"), "{layout}");
+}

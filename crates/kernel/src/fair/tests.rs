@@ -41,7 +41,7 @@ fn the_slice_end_timer_never_fires_before_the_deadline() {
     let ns = entities[ids[0]].real_ns_to_deadline();
     // 9989 virtual ns at weight 71755: 699 961.6 real ns.
     assert_eq!(ns, 699_962);
-    let accounted = rq.update_curr(&mut entities, u64::try_from(ns).unwrap());
+    let accounted = rq.update_curr(&mut entities, ns.unsigned_abs());
     assert!(accounted.deadline_renewed && accounted.resched);
 }
 
