@@ -264,11 +264,18 @@ impl App {
     }
 
     fn view_stage(&self, frame: Option<&Frame>) -> Html {
-        let roster = self.session.player().map(|player| &player.recording().roster);
+        let roster = self
+            .session
+            .player()
+            .map(|player| &player.recording().roster);
         let (Some(frame), Some(roster)) = (frame, roster) else {
             return html! { <p class="stage pending">{"The model starts."}</p> };
         };
-        let layout = if self.is_narrow { Layout::Narrow } else { Layout::Wide };
+        let layout = if self.is_narrow {
+            Layout::Narrow
+        } else {
+            Layout::Wide
+        };
         let scene = Rc::new(scene::stage(roster, frame, layout));
         let is_still = self.session.playing && self.session.speed.is_fast();
         html! { <StageView {scene} {is_still} /> }
@@ -348,7 +355,10 @@ fn key_message(event: &KeyboardEvent) -> Option<Msg> {
         return None;
     }
     let (tag, kind) = dom::focused().map_or_else(Default::default, |element| {
-        (element.tag_name(), element.get_attribute("type").unwrap_or_default())
+        (
+            element.tag_name(),
+            element.get_attribute("type").unwrap_or_default(),
+        )
     });
     let types = matches!(tag.as_str(), "TEXTAREA" | "SELECT") || kind == "text";
     let takes_space = types || matches!(tag.as_str(), "BUTTON" | "SUMMARY" | "A");

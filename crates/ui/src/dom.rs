@@ -95,7 +95,9 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         let callback = self.closure.as_ref().unchecked_ref();
-        let _ = self.target.remove_event_listener_with_callback(self.kind, callback);
+        let _ = self
+            .target
+            .remove_event_listener_with_callback(self.kind, callback);
     }
 }
 

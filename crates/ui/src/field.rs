@@ -52,7 +52,10 @@ impl Field {
                 self.rare.push(self.reads.len());
             }
             self.slow += u64::from(read.latency_ns > SLOW_NS);
-            if self.slowest.is_none_or(|slowest| read.latency_ns > slowest.latency_ns) {
+            if self
+                .slowest
+                .is_none_or(|slowest| read.latency_ns > slowest.latency_ns)
+            {
                 self.slowest = Some(read);
             }
             self.reads.push(read);
@@ -94,7 +97,11 @@ impl Field {
 
     /// The cells that hold reads: column, row, how many.
     pub fn cells(&self) -> impl Iterator<Item = (usize, usize, u32)> {
-        let cells = self.grid.iter().enumerate().filter(|(_, count)| **count > 0);
+        let cells = self
+            .grid
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0);
         cells.map(|(cell, &count)| (cell % COLUMNS, cell / COLUMNS, count))
     }
 
@@ -112,7 +119,10 @@ mod tests {
     use super::*;
 
     fn read(begin_ns: u64, latency_ns: u64) -> SlimRead {
-        SlimRead { begin_ns, latency_ns }
+        SlimRead {
+            begin_ns,
+            latency_ns,
+        }
     }
 
     #[test]

@@ -42,7 +42,11 @@ impl Film {
         self.reels.insert(number, Reel { player, timeline });
         while self.reels.len() > KEPT {
             let centre = self.current.unwrap_or(number);
-            let far = self.reels.keys().copied().max_by_key(|other| other.abs_diff(centre));
+            let far = self
+                .reels
+                .keys()
+                .copied()
+                .max_by_key(|other| other.abs_diff(centre));
             match far {
                 Some(far) => self.reels.remove(&far),
                 None => break,
@@ -57,7 +61,9 @@ impl Film {
 
     /// The player of the current window.
     pub fn player(&self) -> Option<&Player> {
-        self.current.and_then(|number| self.reels.get(&number)).map(|reel| &reel.player)
+        self.current
+            .and_then(|number| self.reels.get(&number))
+            .map(|reel| &reel.player)
     }
 
     /// The current window.
@@ -89,10 +95,18 @@ impl Film {
         if !is_forward && position > 0 {
             return Some(player.step(-1));
         }
-        let next = if is_forward { number + 1 } else { number.checked_sub(1)? };
+        let next = if is_forward {
+            number + 1
+        } else {
+            number.checked_sub(1)?
+        };
         let player = &mut self.reels.get_mut(&next)?.player;
         let records = player.recording().events.len();
-        player.seek(if is_forward { 1 } else { records.saturating_sub(1) });
+        player.seek(if is_forward {
+            1
+        } else {
+            records.saturating_sub(1)
+        });
         self.current = Some(next);
         Some(player.step(0))
     }
@@ -100,7 +114,10 @@ impl Film {
     /// The timelines of the windows that overlap a stretch of time.
     pub fn timelines(&self, from_ns: u64, to_ns: u64) -> Vec<Rc<Timeline>> {
         let range = window_of(from_ns)..=window_of(to_ns).max(window_of(from_ns));
-        self.reels.range(range).map(|(_, reel)| Rc::clone(&reel.timeline)).collect()
+        self.reels
+            .range(range)
+            .map(|(_, reel)| Rc::clone(&reel.timeline))
+            .collect()
     }
 }
 
@@ -114,7 +131,10 @@ mod tests {
         let mut run = Run::start(&scenario, 1).expect("it starts");
         let mut film = Film::default();
         for number in 0..windows {
-            film.insert(number, run.record((number + 1) * WINDOW_NS).expect("it runs"));
+            film.insert(
+                number,
+                run.record((number + 1) * WINDOW_NS).expect("it runs"),
+            );
         }
         film
     }

@@ -52,7 +52,11 @@ impl Replays {
 
     /// The replay that has the shortest way to a moment.
     fn take_nearest(&mut self, at_ns: u64) -> Result<Run, RunError> {
-        let before = self.parked.iter().enumerate().filter(|(_, run)| run.now_ns() <= at_ns);
+        let before = self
+            .parked
+            .iter()
+            .enumerate()
+            .filter(|(_, run)| run.now_ns() <= at_ns);
         let nearest = before.max_by_key(|(_, run)| run.now_ns());
         match nearest.map(|(index, _)| index) {
             Some(index) => Ok(self.parked.swap_remove(index)),
@@ -67,7 +71,10 @@ impl Replays {
             return;
         }
         self.parked.sort_by_key(Run::now_ns);
-        let gaps = self.parked.windows(2).map(|pair| pair[1].now_ns() - pair[0].now_ns());
+        let gaps = self
+            .parked
+            .windows(2)
+            .map(|pair| pair[1].now_ns() - pair[0].now_ns());
         if let Some((index, _)) = gaps.enumerate().min_by_key(|&(_, gap)| gap) {
             self.parked.remove(index);
         }
@@ -99,9 +106,13 @@ impl Replays {
         let step_ns = self.end_ns / POSTS;
         let is_filled = |post_ns: u64| {
             let stretch = post_ns..post_ns + step_ns / 2;
-            self.parked.iter().any(|run| stretch.contains(&run.now_ns()))
+            self.parked
+                .iter()
+                .any(|run| stretch.contains(&run.now_ns()))
         };
-        (0..POSTS).map(|post| post * step_ns).find(|&post_ns| !is_filled(post_ns))
+        (0..POSTS)
+            .map(|post| post * step_ns)
+            .find(|&post_ns| !is_filled(post_ns))
     }
 }
 

@@ -37,17 +37,25 @@ impl View {
 
     /// Of the same length or the nearest possible, inside the run.
     fn within(self, end_ns: u64) -> View {
-        let length = self.length().clamp(SHORTEST_NS, LONGEST_NS.min(end_ns as f64));
+        let length = self
+            .length()
+            .clamp(SHORTEST_NS, LONGEST_NS.min(end_ns as f64));
         let last = end_ns as f64 - length;
         let from_ns = self.from_ns.clamp(0.0, last.max(0.0));
-        View { from_ns, to_ns: from_ns + length }
+        View {
+            from_ns,
+            to_ns: from_ns + length,
+        }
     }
 
     /// Around a read, with a margin.
     fn around(read: SlimRead) -> View {
         let length = (read.latency_ns as f64 * 1.12).max(40e3);
         let middle = read.begin_ns as f64 + read.latency_ns as f64 / 2.0;
-        View { from_ns: middle - length / 2.0, to_ns: middle + length / 2.0 }
+        View {
+            from_ns: middle - length / 2.0,
+            to_ns: middle + length / 2.0,
+        }
     }
 
     /// Zoomed by a factor around the point at this share of its length.
@@ -55,7 +63,10 @@ impl View {
         let length = (self.length() * factor).clamp(SHORTEST_NS, LONGEST_NS);
         let fixed = self.from_ns + self.length() * around;
         let from_ns = fixed - length * around;
-        View { from_ns, to_ns: from_ns + length }
+        View {
+            from_ns,
+            to_ns: from_ns + length,
+        }
     }
 }
 
@@ -107,10 +118,16 @@ impl Session {
             seed,
             run,
             field: Field::default(),
-            progress: Progress { end_ns, ..Progress::default() },
+            progress: Progress {
+                end_ns,
+                ..Progress::default()
+            },
             playing: false,
             speed: Speed::FIRST,
-            view: View { from_ns: 0.0, to_ns: 2.0 * WINDOW_NS as f64 },
+            view: View {
+                from_ns: 0.0,
+                to_ns: 2.0 * WINDOW_NS as f64,
+            },
             selected: None,
             failure: None,
             film: Film::default(),
@@ -169,14 +186,23 @@ impl Session {
     /// The frame shown.
     pub fn frame(&self) -> Option<Frame> {
         let player = self.film.player()?;
-        Some(frame(&player.recording().roster, player.state(), self.at_ns))
+        Some(frame(
+            &player.recording().roster,
+            player.state(),
+            self.at_ns,
+        ))
     }
 
     /// The task whose waiting is explained: the chosen one, else the one that
     /// an alarm is about, else the first timed reader.
     pub fn subject(&self, frame: &Frame) -> Option<TaskId> {
         let waiter = frame.alarm.as_ref().map(|alarm| alarm.waiter);
-        let reader = || frame.tasks.iter().find(|task| task.role == zswap_lab::Role::Reader);
+        let reader = || {
+            frame
+                .tasks
+                .iter()
+                .find(|task| task.role == zswap_lab::Role::Reader)
+        };
         let first = || reader().or(frame.tasks.first()).map(|task| task.id);
         self.selected.or(waiter).or_else(first)
     }
@@ -192,7 +218,8 @@ impl Session {
     /// The timelines of what the timeline shows.
     pub fn timelines(&self) -> Vec<Rc<Timeline>> {
         let View { from_ns, to_ns } = self.view;
-        self.film.timelines(from_ns.max(0.0) as u64, to_ns.max(0.0) as u64)
+        self.film
+            .timelines(from_ns.max(0.0) as u64, to_ns.max(0.0) as u64)
     }
 
     /// The read to put a bracket over: the one under way at the time shown.
@@ -212,7 +239,11 @@ impl Session {
                 self.progress = progress;
                 self.look_for_opening();
             }
-            ToPage::Window { run, number, recording } if run == self.run => {
+            ToPage::Window {
+                run,
+                number,
+                recording,
+            } if run == self.run => {
                 self.film.insert(number, *recording);
                 self.asked.retain(|&asked| asked != number);
                 self.arrive();
@@ -325,7 +356,9 @@ impl Session {
         // Over several windows at once: as far as they are here.
         let is_here = |number: u64| self.film.has(number);
         let first = window_of(self.at_ns);
-        let reach = (first..=window_of(goal_ns as u64)).take_while(|&number| is_here(number)).last();
+        let reach = (first..=window_of(goal_ns as u64))
+            .take_while(|&number| is_here(number))
+            .last();
         let Some(reach) = reach else {
             return;
         };
@@ -352,7 +385,10 @@ impl Session {
         } else {
             return;
         };
-        let moved = View { from_ns: from_ns + shift, to_ns: from_ns + shift + length };
+        let moved = View {
+            from_ns: from_ns + shift,
+            to_ns: from_ns + shift + length,
+        };
         self.view = moved.within(self.end_ns());
     }
 
@@ -364,7 +400,10 @@ impl Session {
     /// Moves the timeline by a share of its length.
     pub fn pan(&mut self, share: f64) {
         let by = self.view.length() * share;
-        let moved = View { from_ns: self.view.from_ns + by, to_ns: self.view.to_ns + by };
+        let moved = View {
+            from_ns: self.view.from_ns + by,
+            to_ns: self.view.to_ns + by,
+        };
         self.view = moved.within(self.end_ns());
     }
 
@@ -375,7 +414,10 @@ impl Session {
             return None;
         }
         self.asked.clone_from(&wanted);
-        Some(ToWorker::Windows { run: self.run, wanted })
+        Some(ToWorker::Windows {
+            run: self.run,
+            wanted,
+        })
     }
 
     /// The windows that are missing, the most urgent first: the one to show,
@@ -411,7 +453,11 @@ fn longest_alarm(timelines: &[Rc<Timeline>], from_ns: u64, to_ns: u64) -> Option
     let mut alarms: Vec<(u64, u64)> = Vec::new();
     for timeline in timelines {
         let holds = timeline.lanes.iter().flat_map(|lane| &lane.holds);
-        alarms.extend(holds.filter(|hold| hold.alarm).map(|hold| (hold.from_ns, hold.to_ns)));
+        alarms.extend(
+            holds
+                .filter(|hold| hold.alarm)
+                .map(|hold| (hold.from_ns, hold.to_ns)),
+        );
     }
     alarms.sort_unstable();
     let mut joined: Vec<(u64, u64)> = Vec::new();
@@ -421,6 +467,10 @@ fn longest_alarm(timelines: &[Rc<Timeline>], from_ns: u64, to_ns: u64) -> Option
             _ => joined.push((from, to)),
         }
     }
-    let inside = joined.into_iter().map(|(from, to)| (from.max(from_ns), to.min(to_ns)));
-    inside.filter(|(from, to)| from < to).max_by_key(|(from, to)| to - from)
+    let inside = joined
+        .into_iter()
+        .map(|(from, to)| (from.max(from_ns), to.min(to_ns)));
+    inside
+        .filter(|(from, to)| from < to)
+        .max_by_key(|(from, to)| to - from)
 }

@@ -18,6 +18,8 @@ use zswap_lab::{Run, RunError, Scenario};
 
 /// How long a part of the work may take, in ms, before the worker listens again.
 const PART_MS: f64 = 6.0;
+/// Reads are sent this often, in ms: each message is a new picture for the page.
+const READS_MS: f64 = 40.0;
 /// Virtual length of a step of the pass.
 const STEP_NS: u64 = 2_000_000;
 /// Progress is told every so often, in virtual ns; the percentiles in it take
@@ -37,6 +39,7 @@ struct Job {
 struct Pass {
     run: Run,
     reads_sent: usize,
+    reads_sent_ms: f64,
     told_ns: u64,
     done: bool,
 }
@@ -65,7 +68,9 @@ pub fn start(scope: &DedicatedWorkerGlobalScope) {
     });
     let turned = Rc::clone(&worker);
     let on_turn = Closure::<dyn FnMut()>::new(move || turned.turn());
-    channel.port1().set_onmessage(Some(on_turn.as_ref().unchecked_ref()));
+    channel
+        .port1()
+        .set_onmessage(Some(on_turn.as_ref().unchecked_ref()));
     on_turn.forget();
     let told = Rc::clone(&worker);
     let on_message = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
@@ -87,7 +92,11 @@ impl Worker {
 
     fn take_in(&self, message: ToWorker) {
         match message {
-            ToWorker::Start { run, scenario, seed } => {
+            ToWorker::Start {
+                run,
+                scenario,
+                seed,
+            } => {
                 let job = Job::start(run, &scenario, seed);
                 if let Err(words) = &job {
                     let words = words.clone();
@@ -138,6 +147,7 @@ impl Job {
         let pass = Pass {
             run: Run::start(&scenario, seed).map_err(|error| error.to_string())?,
             reads_sent: 0,
+            reads_sent_ms: 0.0,
             told_ns: 0,
             done: false,
         };
@@ -163,7 +173,11 @@ impl Job {
             if let Some(recording) = self.replays.work_on(number)? {
                 self.wanted.pop();
                 let recording = Box::new(recording);
-                tell(ToPage::Window { run: self.run, number, recording });
+                tell(ToPage::Window {
+                    run: self.run,
+                    number,
+                    recording,
+                });
             }
             if dom::now_ms() >= until {
                 break;
@@ -180,22 +194,34 @@ impl Pass {
             let to_ns = end_ns.min(self.run.now_ns() + STEP_NS);
             self.run.measure(to_ns)?;
         }
+        let at_ns = self.run.now_ns();
+        self.done = at_ns >= end_ns;
+        if self.done || dom::now_ms() - self.reads_sent_ms >= READS_MS {
+            self.reads_sent_ms = dom::now_ms();
+            let reads = self.fresh_reads();
+            tell(ToPage::Reads { run: number, reads });
+        }
+        if self.done || at_ns - self.told_ns >= TELL_NS {
+            self.told_ns = at_ns;
+            let progress = self.progress();
+            tell(ToPage::Progress {
+                run: number,
+                progress,
+            });
+        }
+        Ok(())
+    }
+
+    /// The reads that the page does not know yet.
+    fn fresh_reads(&mut self) -> Vec<SlimRead> {
         let reads = self.run.metrics().reads();
         let slim = |read: &zswap_lab::Read| SlimRead {
             begin_ns: read.begin_ns,
             latency_ns: read.latency_ns,
         };
-        let fresh: Vec<SlimRead> = reads[self.reads_sent..].iter().map(slim).collect();
+        let fresh = reads[self.reads_sent..].iter().map(slim).collect();
         self.reads_sent = reads.len();
-        tell(ToPage::Reads { run: number, reads: fresh });
-        let at_ns = self.run.now_ns();
-        self.done = at_ns >= end_ns;
-        if self.done || at_ns - self.told_ns >= TELL_NS {
-            self.told_ns = at_ns;
-            let progress = self.progress();
-            tell(ToPage::Progress { run: number, progress });
-        }
-        Ok(())
+        fresh
     }
 
     fn progress(&self) -> Progress {

@@ -138,7 +138,7 @@ pageTest('a click on the timeline goes there, and the wheel zooms', {}, async ({
   await opened(page);
   const box = await page.locator('.timeline .surface').boundingBox();
   const before = await state(page);
-  await page.mouse.click(box.x + box.width * 0.2, box.y + 60);
+  await page.mouse.click(box.x + box.width * 0.08, box.y + 60);
   const after = await until(page, (now, ns) => now.atNs < ns, before.atNs);
   await assertShowsModel(page);
   const label = () => page.locator('.timeline .surface').getAttribute('aria-label');

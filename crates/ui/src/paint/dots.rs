@@ -20,7 +20,9 @@ pub fn paint(canvas: &HtmlCanvasElement, dots: &Dots, theme: Theme) {
     let rare_row = height(RARE_NS as f64) * ROWS as f64;
     // From faint to strong, so that the strength is set only a few times.
     for level in 1..=4_u32 {
-        let is_of_level = |count: u32| 1 + (f64::from(count).ln() / f64::from(most.max(3)).ln() * 3.0) as u32 == level;
+        let is_of_level = |count: u32| {
+            1 + (f64::from(count).ln() / f64::from(most.max(3)).ln() * 3.0) as u32 == level
+        };
         context.set_global_alpha(0.2 + 0.18 * f64::from(level));
         for &(column, row, count) in dots.cells.iter() {
             if is_of_level(count.min(most)) && (row as f64) < rare_row {

@@ -2,6 +2,7 @@
 
 use super::fresh;
 use crate::parts::timeline::LANE_H;
+use crate::protocol::WINDOW_NS;
 use crate::session::View;
 use std::rc::Rc;
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
@@ -26,7 +27,12 @@ pub fn paint(canvas: &HtmlCanvasElement, timelines: &[Rc<Timeline>], view: View,
     let Some((context, width, height)) = fresh(canvas) else {
         return;
     };
-    let painter = Painter { context: &context, palette: Palette::of(theme), view, width };
+    let painter = Painter {
+        context: &context,
+        palette: Palette::of(theme),
+        view,
+        width,
+    };
     for timeline in timelines {
         painter.ticks(timeline, height);
         for (index, lane) in timeline.lanes.iter().enumerate() {
@@ -47,16 +53,24 @@ impl Painter<'_> {
     fn span(&self, from_ns: u64, to_ns: u64, least: f64) -> Option<(f64, f64)> {
         let left = self.x(from_ns as f64).max(-1.0);
         let right = self.x(to_ns as f64).min(self.width + 1.0);
-        (right >= 0.0 && left <= self.width && right > left).then(|| (left, (right - left).max(least)))
+        // Windows follow each other without a seam.
+        let overlap = if to_ns.is_multiple_of(WINDOW_NS) {
+            0.7
+        } else {
+            0.0
+        };
+        let width = (right - left).max(least) + overlap;
+        (right >= 0.0 && left <= self.width && right > left).then_some((left, width))
     }
 
     fn ticks(&self, timeline: &Timeline, height: f64) {
-        if self.view.length() > 45e6 {
+        if self.view.length() > 12e6 {
             return;
         }
         self.context.set_fill_style_str(self.palette.get("line"));
         for &at_ns in &timeline.ticks_ns {
-            self.context.fill_rect(self.x(at_ns as f64), 0.0, 1.0, height);
+            self.context
+                .fill_rect(self.x(at_ns as f64), 0.0, 1.0, height);
         }
     }
 
@@ -97,7 +111,8 @@ impl Painter<'_> {
             if let Some((left, width)) = self.span(part.from_ns, part.to_ns, 0.0)
                 && width > 4.0
             {
-                self.context.fill_rect(left + 1.5, top + BAR.0 + 3.0, width - 3.0, BAR.1 - 6.0);
+                self.context
+                    .fill_rect(left + 1.5, top + BAR.0 + 3.0, width - 3.0, BAR.1 - 6.0);
             }
         }
     }

@@ -16,7 +16,10 @@ pub fn round_places(from: f64, to: f64, at_most: usize) -> Vec<f64> {
     let raw = (to - from) / at_most.max(1) as f64;
     let power = 10_f64.powf(raw.max(1e-9).log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
-    let step = steps.into_iter().find(|&step| step >= raw).unwrap_or(10.0 * power);
+    let step = steps
+        .into_iter()
+        .find(|&step| step >= raw)
+        .unwrap_or(10.0 * power);
     let first = (from / step).ceil() as i64;
     let last = (to / step).floor() as i64;
     (first..=last).map(|place| place as f64 * step).collect()
@@ -41,8 +44,14 @@ mod tests {
 
     #[test]
     fn places_are_round_and_not_too_many() {
-        assert_eq!(round_places(-1.0, 28.0, 8), [0.0, 5.0, 10.0, 15.0, 20.0, 25.0]);
-        assert_eq!(round_places(0.0, 1.0, 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
+        assert_eq!(
+            round_places(-1.0, 28.0, 8),
+            [0.0, 5.0, 10.0, 15.0, 20.0, 25.0]
+        );
+        assert_eq!(
+            round_places(0.0, 1.0, 5),
+            [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]
+        );
         assert_eq!(axis_words(4e6, 28e6), "4 ms");
         assert_eq!(axis_words(-500_000.0, 28e6), "−0.5 ms");
         assert_eq!(percent(5.0, 0.0, 20.0), "25.000%");

@@ -50,20 +50,27 @@ fn places(frame: &Frame, subject: TaskId) -> Vec<Place> {
     let running = frame.cpus.iter().find_map(|cpu| cpu.running);
     let mut places: Vec<Place> = Vec::new();
     for id in [Some(subject), owner, running].into_iter().flatten() {
-        let line = frame.tasks.get(id.index()).and_then(|task| task.line.as_ref());
+        let line = frame
+            .tasks
+            .get(id.index())
+            .and_then(|task| task.line.as_ref());
         let Some(line) = line.filter(|line| source_of(&line.file).is_some()) else {
             continue;
         };
         let (from, to) = (line.line.saturating_sub(AROUND).max(1), line.line + AROUND);
-        let touching = places.iter_mut().find(|place| {
-            place.file == line.file && from <= place.to + 2 && to + 2 >= place.from
-        });
+        let touching = places
+            .iter_mut()
+            .find(|place| place.file == line.file && from <= place.to + 2 && to + 2 >= place.from);
         match touching {
             Some(place) => {
                 place.from = place.from.min(from);
                 place.to = place.to.max(to);
             }
-            None => places.push(Place { file: line.file.clone(), from, to }),
+            None => places.push(Place {
+                file: line.file.clone(),
+                from,
+                to,
+            }),
         }
     }
     places.truncate(PLACES);
@@ -77,7 +84,10 @@ fn draw_place(frame: &Frame, place: &Place) -> Html {
     let count = (place.to - place.from) as usize + 1;
     let lines: Vec<&str> = source.lines().skip(skipped).take(count).collect();
     let indent = lines.iter().filter(|line| !line.trim().is_empty());
-    let indent = indent.map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
+    let indent = indent
+        .map(|line| line.len() - line.trim_start().len())
+        .min()
+        .unwrap_or(0);
     html! {
         <figure>
             <figcaption>{name}</figcaption>
@@ -92,7 +102,9 @@ fn draw_place(frame: &Frame, place: &Place) -> Html {
 
 fn draw_line(frame: &Frame, place: &Place, number: u32, line: &str) -> Html {
     let is_here = |task: &&TaskFrame| {
-        task.line.as_ref().is_some_and(|at| at.line == number && at.file == place.file)
+        task.line
+            .as_ref()
+            .is_some_and(|at| at.line == number && at.file == place.file)
     };
     let here: Vec<&TaskFrame> = frame.tasks.iter().filter(is_here).collect();
     let marked = (!here.is_empty()).then_some("marked");
@@ -153,11 +165,18 @@ mod tests {
 
     #[test]
     fn a_line_is_the_sum_of_its_parts() {
-        for line in ["    task.mutex_lock(ctx.mutex).await; // waits", "", "/// `a`", "let é = 1;"] {
+        for line in [
+            "    task.mutex_lock(ctx.mutex).await; // waits",
+            "",
+            "/// `a`",
+            "let é = 1;",
+        ] {
             let whole: String = words(line).map(|(_, word)| word).collect();
             assert_eq!(whole, line);
         }
-        let classes: Vec<_> = words("let x = lock(y);").filter_map(|(class, _)| class).collect();
+        let classes: Vec<_> = words("let x = lock(y);")
+            .filter_map(|(class, _)| class)
+            .collect();
         assert_eq!(classes, ["keyword", "call"]);
     }
 }

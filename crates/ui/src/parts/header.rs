@@ -37,7 +37,10 @@ impl ThemeChoice {
         let storage = dom::window().and_then(|window| window.local_storage().ok()?);
         let name = storage.and_then(|storage| storage.get_item(REMEMBERED).ok()?);
         let known = |choice: &ThemeChoice| Some(choice.name()) == name.as_deref();
-        ThemeChoice::ALL.into_iter().find(known).unwrap_or(ThemeChoice::System)
+        ThemeChoice::ALL
+            .into_iter()
+            .find(known)
+            .unwrap_or(ThemeChoice::System)
     }
 
     /// Colours the page, and remembers.
@@ -45,7 +48,9 @@ impl ThemeChoice {
         let Some(window) = dom::window() else {
             return;
         };
-        let root = window.document().and_then(|document| document.document_element());
+        let root = window
+            .document()
+            .and_then(|document| document.document_element());
         if let Some(root) = root {
             // It fails for names that are none.
             let _ = root.set_attribute("data-theme", self.name());
@@ -59,7 +64,9 @@ impl ThemeChoice {
     /// Light or dark.
     pub fn effective(self) -> Theme {
         let is_dark = || {
-            let query = dom::window()?.match_media("(prefers-color-scheme: dark)").ok()??;
+            let query = dom::window()?
+                .match_media("(prefers-color-scheme: dark)")
+                .ok()??;
             Some(query.matches())
         };
         match self {

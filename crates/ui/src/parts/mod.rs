@@ -1,9 +1,9 @@
 //! The parts of the page, each a component of its own.
 
+pub mod axis;
 pub mod code;
 pub mod controls;
 pub mod header;
-pub mod axis;
 pub mod reads;
 pub mod stage;
 pub mod story;

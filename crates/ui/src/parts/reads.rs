@@ -50,7 +50,8 @@ impl Dots {
         };
         let near = self.rare.iter().map(|read| (distance(read), *read));
         let near = near.min_by(|a, b| a.0.total_cmp(&b.0));
-        near.filter(|(distance, _)| *distance < 0.12).map(|(_, read)| read)
+        near.filter(|(distance, _)| *distance < 0.12)
+            .map(|(_, read)| read)
     }
 }
 
@@ -83,21 +84,25 @@ pub struct Props {
 #[component]
 pub fn ReadsView(props: &Props) -> Html {
     let canvas = use_node_ref();
+    let surface = use_node_ref();
     {
         let canvas = canvas.clone();
         let dots = props.cells.clone();
-        use_effect_with((props.cells.clone(), props.theme, props.run, width()), move |(_, theme, ..)| {
-            if let Some(canvas) = canvas.cast::<HtmlCanvasElement>() {
-                paint::dots::paint(&canvas, &dots, *theme);
-            }
-        });
+        use_effect_with(
+            (props.cells.clone(), props.theme, props.run, width()),
+            move |(_, theme, ..)| {
+                if let Some(canvas) = canvas.cast::<HtmlCanvasElement>() {
+                    paint::dots::paint(&canvas, &dots, *theme);
+                }
+            },
+        );
     }
     html! {
         <section class="reads" aria-label="All reads">
             <h2>{"Every read of the run"}<small>{"each dot is a read; higher took longer, ten times per line"}</small></h2>
             <div class="dots">
                 <ul aria-hidden="true">{ for LINES.iter().rev().map(|&(_, words)| html! { <li>{words}</li> }) }</ul>
-                <div class="surface" onclick={clicked(props)}>
+                <div class="surface" ref={surface.clone()} onclick={clicked(props, surface)}>
                     <canvas ref={canvas}></canvas>
                     { overlay(props) }
                 </div>
@@ -120,7 +125,12 @@ pub fn ReadsView(props: &Props) -> Html {
 }
 
 /// The lines of the scale, from the bottom.
-const LINES: [(f64, &str); 4] = [(1e4, "10 µs"), (1e5, "100 µs"), (1e6, "1 ms"), (1e7, "10 ms")];
+const LINES: [(f64, &str); 4] = [
+    (1e4, "10 µs"),
+    (1e5, "100 µs"),
+    (1e6, "1 ms"),
+    (1e7, "10 ms"),
+];
 
 fn width() -> i32 {
     let width = crate::dom::window().and_then(|window| window.inner_width().ok()?.as_f64());
@@ -128,13 +138,16 @@ fn width() -> i32 {
 }
 
 /// Goes to the read closest to the click, or else to the moment.
-fn clicked(props: &Props) -> Callback<MouseEvent> {
-    let (dots, on_open, on_seek) = (props.cells.clone(), props.on_open.clone(), props.on_seek.clone());
+fn clicked(props: &Props, surface: NodeRef) -> Callback<MouseEvent> {
+    let (dots, on_open, on_seek) = (
+        props.cells.clone(),
+        props.on_open.clone(),
+        props.on_seek.clone(),
+    );
     Callback::from(move |event: MouseEvent| {
-        let Some(surface) = event.current_target() else {
+        let Some(surface) = surface.cast::<HtmlElement>() else {
             return;
         };
-        let surface: HtmlElement = wasm_bindgen::JsCast::unchecked_into(surface);
         let rect = surface.get_bounding_client_rect();
         let x = (f64::from(event.client_x()) - rect.left()) / rect.width().max(1.0);
         let y = 1.0 - (f64::from(event.client_y()) - rect.top()) / rect.height().max(1.0);
@@ -181,7 +194,10 @@ fn sum(props: &Props) -> String {
         return format!("{reads} reads so far.");
     };
     let slow = match props.slow {
-        0 => format!("None took more than {}.", in_words_ns(SLOW_NS).replace(".0", "")),
+        0 => format!(
+            "None took more than {}.",
+            in_words_ns(SLOW_NS).replace(".0", "")
+        ),
         slow => format!("{} took more than 10 ms.", count(slow)),
     };
     format!(
@@ -197,9 +213,21 @@ mod tests {
 
     #[test]
     fn a_click_finds_the_dot_it_meant() {
-        let slow = SlimRead { begin_ns: 30_000_000, latency_ns: 20_000_000 };
+        let slow = SlimRead {
+            begin_ns: 30_000_000,
+            latency_ns: 20_000_000,
+        };
         let mut field = Field::default();
-        field.extend(&[SlimRead { begin_ns: 0, latency_ns: 9_000 }, slow], 100_000_000);
+        field.extend(
+            &[
+                SlimRead {
+                    begin_ns: 0,
+                    latency_ns: 9_000,
+                },
+                slow,
+            ],
+            100_000_000,
+        );
         let dots = Dots::of(&field, 100_000_000);
         assert_eq!(dots.nearest(0.31, height(19e6), 4.0), Some(slow));
         assert_eq!(dots.nearest(0.0, height(9e3), 4.0), None);

@@ -77,7 +77,9 @@ fn draw_token(token: &Token) -> Html {
 
 /// Puts every token where the scene has it; the style sheet draws the way out.
 fn place_tokens(root: &NodeRef) {
-    let tokens = root.cast::<SvgElement>().map(|root| root.query_selector_all(".token"));
+    let tokens = root
+        .cast::<SvgElement>()
+        .map(|root| root.query_selector_all(".token"));
     let Some(Ok(tokens)) = tokens else {
         return;
     };
@@ -86,7 +88,10 @@ fn place_tokens(root: &NodeRef) {
             continue;
         };
         let style = token.style();
-        let is_new = style.get_property_value("transform").unwrap_or_default().is_empty();
+        let is_new = style
+            .get_property_value("transform")
+            .unwrap_or_default()
+            .is_empty();
         let place = |name| token.get_attribute(name).unwrap_or_default();
         let transform = format!("translate({}px, {}px)", place("data-x"), place("data-y"));
         // Setting fails for properties that can only be read.

@@ -64,7 +64,11 @@ fn headline(frame: &Frame, searching: bool) -> String {
         true => "The most important task is waiting for the least important one.".to_owned(),
         false => {
             let name = |task: zswap_lab::TaskId| frame.tasks[task.index()].name.as_str();
-            format!("{} is waiting for {}, which does not run.", capital(name(alarm.waiter)), name(alarm.owner))
+            format!(
+                "{} is waiting for {}, which does not run.",
+                capital(name(alarm.waiter)),
+                name(alarm.owner)
+            )
         }
     }
 }
@@ -115,12 +119,20 @@ fn design_words(design: Design) -> &'static str {
 /// Who takes part: one line per role.
 fn cast(frame: &Frame) -> Html {
     let line = |role: Role, what: &'static str| {
-        let of_role: Vec<&TaskFrame> = frame.tasks.iter().filter(|task| task.role == role).collect();
+        let of_role: Vec<&TaskFrame> = frame
+            .tasks
+            .iter()
+            .filter(|task| task.role == role)
+            .collect();
         let first = of_role.first()?;
         let letter = first.label.get(..1).unwrap_or_default().to_owned();
         let name = first.name.split(' ').next().unwrap_or_default().to_owned();
         let count = of_role.len();
-        let who = if count == 1 { name } else { format!("{count} {name}s") };
+        let who = if count == 1 {
+            name
+        } else {
+            format!("{count} {name}s")
+        };
         Some(html! {
             <li>
                 { sign(role, &letter) }

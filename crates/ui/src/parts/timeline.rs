@@ -80,7 +80,9 @@ pub fn TimelineView(props: &Props) -> Html {
     {
         let surface = surface.clone();
         use_effect_with((), move |()| {
-            let listeners = surface.cast::<HtmlElement>().map(|surface| listen(&surface, &latest));
+            let listeners = surface
+                .cast::<HtmlElement>()
+                .map(|surface| listen(&surface, &latest));
             move || drop(listeners)
         });
     }
@@ -124,7 +126,10 @@ fn label(props: &Props) -> String {
 }
 
 fn lane_name(props: &Props, task: TaskId) -> Html {
-    let task = props.frame.as_ref().and_then(|frame| frame.tasks.get(task.index()));
+    let task = props
+        .frame
+        .as_ref()
+        .and_then(|frame| frame.tasks.get(task.index()));
     let Some(task) = task else {
         return html! { <li></li> };
     };
@@ -138,7 +143,12 @@ fn lane_name(props: &Props, task: TaskId) -> Html {
 
 fn buttons(props: &Props) -> Html {
     let gesture = |gesture: Gesture| props.on_gesture.reform(move |_: MouseEvent| gesture);
-    let zoom = |factor| gesture(Gesture::Zoom { factor, around: 0.5 });
+    let zoom = |factor| {
+        gesture(Gesture::Zoom {
+            factor,
+            around: 0.5,
+        })
+    };
     html! {
         <div class="zoom" role="group" aria-label="Timeline view">
             <button type="button" aria-label="Earlier" onclick={gesture(Gesture::Pan { share: -0.3 })}>{"←"}</button>
@@ -153,7 +163,9 @@ fn buttons(props: &Props) -> Html {
 fn overlay(props: &Props, lanes: usize) -> Html {
     let View { from_ns, to_ns } = props.view;
     let foot = AXIS_H + lanes as f64 * LANE_H;
-    let read = props.read.filter(|read| read.latency_ns as f64 > props.view.length() * 0.04);
+    let read = props
+        .read
+        .filter(|read| read.latency_ns as f64 > props.view.length() * 0.04);
     let origin = read.map_or(from_ns, |read| read.begin_ns as f64);
     let at = |ns: f64| percent(ns, from_ns, to_ns);
     let places = round_places(from_ns - origin, to_ns - origin, 7);
@@ -219,9 +231,14 @@ fn listen(surface: &HtmlElement, latest: &Latest) -> Vec<Listener> {
             let around = place(&surface, event.client_x());
             let (x, y) = (event.delta_x(), event.delta_y());
             let gesture = if x.abs() > y.abs() || event.shift_key() {
-                Gesture::Pan { share: (if x == 0.0 { y } else { x }) / 1000.0 }
+                Gesture::Pan {
+                    share: (if x == 0.0 { y } else { x }) / 1000.0,
+                }
             } else {
-                Gesture::Zoom { factor: 1.002_f64.powf(y.clamp(-400.0, 400.0)), around }
+                Gesture::Zoom {
+                    factor: 1.002_f64.powf(y.clamp(-400.0, 400.0)),
+                    around,
+                }
             };
             let callback = latest.borrow().1.clone();
             callback.emit(gesture);
@@ -236,15 +253,20 @@ fn listen(surface: &HtmlElement, latest: &Latest) -> Vec<Listener> {
             if pointers.down.is_empty() {
                 pointers.moved = 0.0;
             }
-            pointers.down.push((event.pointer_id(), f64::from(event.client_x())));
+            pointers
+                .down
+                .push((event.pointer_id(), f64::from(event.client_x())));
             pointers.spread = pointers.distance();
         }
     };
     let moved = {
-        let (surface, latest, pointers) = (surface.clone(), Rc::clone(latest), Rc::clone(&pointers));
+        let (surface, latest, pointers) =
+            (surface.clone(), Rc::clone(latest), Rc::clone(&pointers));
         move |event: PointerEvent| {
             let width = surface.client_width().max(1);
-            let gesture = pointers.borrow_mut().move_to(&event, &surface, f64::from(width));
+            let gesture = pointers
+                .borrow_mut()
+                .move_to(&event, &surface, f64::from(width));
             if let Some(gesture) = gesture {
                 let callback = latest.borrow().1.clone();
                 callback.emit(gesture);
@@ -255,7 +277,9 @@ fn listen(surface: &HtmlElement, latest: &Latest) -> Vec<Listener> {
         let (surface, latest) = (surface.clone(), Rc::clone(latest));
         move |event: PointerEvent| {
             let mut pointers = pointers.borrow_mut();
-            pointers.down.retain(|pointer| pointer.0 != event.pointer_id());
+            pointers
+                .down
+                .retain(|pointer| pointer.0 != event.pointer_id());
             let is_click = pointers.moved < 4.0 && pointers.down.is_empty();
             if is_click && event.type_() == "pointerup" {
                 let (view, _, on_seek) = latest.borrow().clone();
@@ -281,9 +305,17 @@ impl Pointers {
         }
     }
 
-    fn move_to(&mut self, event: &PointerEvent, surface: &HtmlElement, width: f64) -> Option<Gesture> {
+    fn move_to(
+        &mut self,
+        event: &PointerEvent,
+        surface: &HtmlElement,
+        width: f64,
+    ) -> Option<Gesture> {
         let x = f64::from(event.client_x());
-        let pointer = self.down.iter_mut().find(|pointer| pointer.0 == event.pointer_id())?;
+        let pointer = self
+            .down
+            .iter_mut()
+            .find(|pointer| pointer.0 == event.pointer_id())?;
         let by = x - pointer.1;
         pointer.1 = x;
         self.moved += by.abs();
