@@ -2,6 +2,9 @@
 //!
 //! One iteration is one page; pages of one kind follow each other.
 
+mod cpu;
+
+use cpu::CpuTime;
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::time::Duration;
@@ -36,7 +39,7 @@ fn compressed(algorithm: Algorithm, pages: &[Page]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn codecs(criterion: &mut Criterion) {
+fn codecs(criterion: &mut Criterion<CpuTime>) {
     let mut group = criterion.benchmark_group("codecs");
     for algorithm in [
         Algorithm::Deflate,
@@ -70,7 +73,7 @@ fn codecs(criterion: &mut Criterion) {
 
 /// The hot path of a long run: 1536 pages of the published benchmark's kind
 /// over and over, all remembered.
-fn memo(criterion: &mut Criterion) {
+fn memo(criterion: &mut Criterion<CpuTime>) {
     let pages = pages(PageContent::HalfRandom, 1536);
     let mut memo = CodecMemo::new(
         Algorithm::Zstd.new_compressor(),
@@ -121,6 +124,7 @@ fn memo(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default()
+        .with_measurement(CpuTime)
         .sample_size(20)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1));

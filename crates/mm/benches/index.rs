@@ -3,11 +3,15 @@
 //! One iteration is one operation. Slots come in runs of 32, as the swap code
 //! hands them out in clusters; loads and erasures are random.
 
+mod cpu;
+
+use cpu::CpuTime;
+use cpu_time::ThreadTime;
 use criterion::{Criterion, criterion_group, criterion_main};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use zswap_mm::{IndexKind, SwapIndex, SwapSlot};
 
 const SLOTS: usize = 1_000_000;
@@ -40,7 +44,7 @@ fn passes(operations: u64, mut pass: impl FnMut() -> Duration) -> Duration {
 }
 
 fn timed(mut work: impl FnMut()) -> Duration {
-    let begin = Instant::now();
+    let begin = ThreadTime::now();
     work();
     begin.elapsed()
 }
@@ -51,7 +55,7 @@ fn store_all(index: &mut dyn SwapIndex<u32>, slots: &[SwapSlot]) {
     }
 }
 
-fn index(criterion: &mut Criterion) {
+fn index(criterion: &mut Criterion<CpuTime>) {
     let mut stream = Xoshiro256PlusPlus::seed_from_u64(1);
     let slots = in_clusters(&mut stream);
     let random: Vec<SwapSlot> = shuffled(&mut stream, SLOTS)
@@ -102,6 +106,7 @@ fn index(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default()
+        .with_measurement(CpuTime)
         .sample_size(10)
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3));

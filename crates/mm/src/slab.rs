@@ -1,32 +1,28 @@
 //! A growing table of records with stable numbers and a free list.
 //!
 //! The tables behind handles, zspages and page frames hold up to millions of
-//! records. A `Vec` would copy all of them each time it doubles and would
-//! leave up to half of its memory unused; this one grows by whole segments.
+//! records. They grow by an eighth at a time instead of doubling, which would
+//! leave up to half of their memory unused.
 //!
 //! 1. A number is given out again only after it was returned.
 //! 2. The number returned last is given out first, so what was used last is
 //!    still in the cache and the order depends on nothing but the calls.
-//! 3. Memory unused: less than one segment, plus returned records.
+//! 3. Memory unused: about an eighth, plus returned records.
 
-/// Records per segment: large enough to make the table of segments small,
-/// small enough not to matter for a pool that holds a single page.
-const SEGMENT: usize = 256;
-const SEGMENT_SHIFT: u32 = SEGMENT.trailing_zeros();
+/// Records a table grows by at least.
+const LEAST_GROWTH: usize = 64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
-    segments: Vec<Vec<T>>,
+    records: Vec<T>,
     free: Vec<u32>,
-    live: usize,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
         Slab {
-            segments: Vec::new(),
+            records: Vec::new(),
             free: Vec::new(),
-            live: 0,
         }
     }
 }
@@ -37,62 +33,60 @@ impl<T> Slab<T> {
     /// # Panics
     ///
     /// After 2^32 records.
+    #[inline]
     pub(crate) fn insert(&mut self, value: T) -> u32 {
-        self.live += 1;
-        if let Some(number) = self.free.pop() {
-            self[number] = value;
-            return number;
+        match self.free.pop() {
+            Some(number) => {
+                self.records[number as usize] = value;
+                number
+            }
+            None => self.append(value),
         }
-        let full = self
-            .segments
-            .last()
-            .is_none_or(|last| last.len() == SEGMENT);
-        if full {
-            self.segments.push(Vec::with_capacity(SEGMENT));
+    }
+
+    fn append(&mut self, value: T) -> u32 {
+        if self.records.len() == self.records.capacity() {
+            self.records
+                .reserve_exact(self.records.len() / 8 + LEAST_GROWTH);
         }
-        let segment = self.segments.len() - 1;
-        let at = self.segments[segment].len();
-        self.segments[segment].push(value);
-        u32::try_from((segment << SEGMENT_SHIFT) + at).expect("at most 2^32 records")
+        self.records.push(value);
+        u32::try_from(self.records.len() - 1).expect("at most 2^32 records")
     }
 
     /// Returns a number; what the record holds stays until it is reused.
+    #[inline]
     pub(crate) fn release(&mut self, number: u32) {
-        self.live -= 1;
         self.free.push(number);
     }
 
     /// How many records are in use.
     pub(crate) fn len(&self) -> usize {
-        self.live
+        self.records.len() - self.free.len()
     }
 
     /// Numbers given out so far, in use or not: 0 up to this, exclusive.
     pub(crate) fn numbers(&self) -> u32 {
-        match self.segments.last() {
-            None => 0,
-            Some(last) => (((self.segments.len() - 1) << SEGMENT_SHIFT) + last.len()) as u32,
-        }
+        self.records.len() as u32
     }
 
     /// Bytes of memory the table takes, the records' own heap not included.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.segments.len() * SEGMENT * size_of::<T>()
-            + self.segments.capacity() * size_of::<Vec<T>>()
-            + self.free.capacity() * size_of::<u32>()
+        self.records.capacity() * size_of::<T>() + self.free.capacity() * size_of::<u32>()
     }
 }
 
 impl<T> std::ops::Index<u32> for Slab<T> {
     type Output = T;
+    #[inline]
     fn index(&self, number: u32) -> &T {
-        &self.segments[number as usize >> SEGMENT_SHIFT][number as usize & (SEGMENT - 1)]
+        &self.records[number as usize]
     }
 }
 
 impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    #[inline]
     fn index_mut(&mut self, number: u32) -> &mut T {
-        &mut self.segments[number as usize >> SEGMENT_SHIFT][number as usize & (SEGMENT - 1)]
+        &mut self.records[number as usize]
     }
 }
 

@@ -86,14 +86,10 @@ fn mutate(stream: &mut Xoshiro256PlusPlus, bytes: &mut Vec<u8>, other: &[u8]) {
 }
 
 fn run(name: &str) {
-    let (_, target) = TARGETS
-        .into_iter()
-        .find(|(target, _)| *target == name)
-        .expect("the target is listed");
     let mut inputs = corpus(name);
     inputs.extend((0..24).map(|seed| generated(name, seed)));
     for input in &inputs {
-        target(input);
+        targets::run(name, input);
     }
     let runs = std::env::var("ZSWAP_FUZZ_RUNS")
         .ok()
@@ -103,7 +99,7 @@ fn run(name: &str) {
         let mut input = inputs[below(&mut stream, inputs.len())].clone();
         let other = below(&mut stream, inputs.len());
         mutate(&mut stream, &mut input, &inputs[other]);
-        if std::panic::catch_unwind(|| target(&input)).is_err() {
+        if std::panic::catch_unwind(|| targets::run(name, &input)).is_err() {
             panic!("{name} fails on {input:02x?}: keep it under tests/corpus/{name}");
         }
     }

@@ -41,7 +41,7 @@ fn a_pool_takes_less_than_three_per_cent_beside_its_pages() {
             }
         }
         let (counted, said) = overhead_permille(100_000, |object| sizes[object * 7 % sizes.len()]);
-        println!("{algorithm}: {counted} ‰ counted, {said} ‰ said");
+        eprintln!("{algorithm}: {counted} ‰ counted, {said} ‰ said");
         assert!(counted < 30, "{algorithm}: {counted} ‰");
         assert!(
             said.abs_diff(counted) <= 1,
@@ -50,12 +50,12 @@ fn a_pool_takes_less_than_three_per_cent_beside_its_pages() {
     }
     // The sizes of the benchmark: 64 bytes to 3 KiB.
     let (counted, _) = overhead_permille(100_000, |object| 64 + object * 977 % (3072 - 64));
-    println!("64 to 3072 bytes: {counted} ‰ counted");
+    eprintln!("64 to 3072 bytes: {counted} ‰ counted");
     assert!(counted < 30, "64 to 3072 bytes: {counted} ‰");
     // By size: eight bytes of handle weigh on small objects, as in the kernel.
     for (size, limit) in [(3000, 30), (1000, 30), (500, 30), (300, 35), (64, 130)] {
         let (counted, said) = overhead_permille(100_000, |_| size);
-        println!("{size} bytes: {counted} ‰ counted, {said} ‰ said");
+        eprintln!("{size} bytes: {counted} ‰ counted, {said} ‰ said");
         assert!(counted < limit, "{size} bytes: {counted} ‰");
     }
     // Freed memory is given back.

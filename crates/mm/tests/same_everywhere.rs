@@ -2,9 +2,7 @@
 //! checked in a browser by `tests/wasm.rs`.
 #![cfg(not(target_arch = "wasm32"))]
 
-mod sums {
-    include!("sums.rs");
-}
+mod sums;
 
 use zswap_mm::{Algorithm, PageContent};
 

@@ -4,6 +4,7 @@
 //! a wasm-bindgen test runner.
 #![cfg(target_arch = "wasm32")]
 
+mod sums;
 mod targets;
 
 use targets::TARGETS;
@@ -11,12 +12,6 @@ use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_config
 use zswap_mm::{Algorithm, PAGE_SIZE, Page, PageContent};
 
 wasm_bindgen_test_configure!(run_in_browser);
-
-/// A sum over everything a codec wrote for every kind of page, which must be
-/// the same natively (see `tests/same_everywhere.rs`).
-mod sums {
-    include!("sums.rs");
-}
 
 #[wasm_bindgen_test]
 fn every_compressor_round_trips_every_kind_of_page() {

@@ -182,11 +182,10 @@ impl CodecMemo {
                 let entry = self.entries.get(at)?;
                 (entry.compressed_hash == compressed_hash && entry.compressed == src).then_some(at)
             });
-        if let Some(found) = candidate {
-            if self.entries[found].decompressed_here {
-                self.hits += 1;
-                return Ok(&self.entries[found].page);
-            }
+        let known = candidate.filter(|at| self.entries[*at].decompressed_here);
+        if let Some(found) = known {
+            self.hits += 1;
+            return Ok(&self.entries[found].page);
         }
         self.misses += 1;
         self.codec.decompress(src, &mut self.scratch)?;

@@ -214,7 +214,6 @@ impl ZsPool {
     fn move_frame(&mut self, zspage: ZspageId, chain: &[FrameId], page: usize, new: FrameId) {
         let bytes = self.frames.bytes(chain[page]).to_vec();
         self.frames.bytes_mut(new).copy_from_slice(&bytes);
-        self.frames.set_zspage(new, zspage);
         self.frames.set_next(new, chain.get(page + 1).copied());
         match page.checked_sub(1) {
             None => self.zspages[zspage.0].first = new.0,
@@ -230,7 +229,7 @@ impl ZsPool {
                 continue;
             }
             if let Some(handle) = self.handle_of(zspage, object) {
-                self.handles[handle.0] = Obj::new(new, object);
+                self.handles[handle.0] = Obj::new(new, zspage, object);
             }
         }
     }

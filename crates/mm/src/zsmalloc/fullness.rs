@@ -61,7 +61,9 @@ impl FullnessRule {
         }
         let (inuse, objs) = (inuse as u32, objs_per_zspage as u32);
         match self {
-            FullnessRule::Twelve => FullnessGroup((100 * inuse / objs / 10 + 1) as u8),
+            // The kernel takes whole per cent and then tenths of them, which is
+            // the same for whole numbers.
+            FullnessRule::Twelve => FullnessGroup((10 * inuse / objs + 1) as u8),
             FullnessRule::Four => FullnessGroup(if inuse <= 3 * objs / 4 { 1 } else { 2 }),
         }
     }
@@ -94,6 +96,20 @@ mod tests {
         assert_eq!(group(127, 127), 11);
         assert_eq!(group(1, 2), 6);
         assert_eq!(group(1, 1), 11);
+    }
+
+    #[test]
+    fn tenths_taken_at_once_are_tenths_of_whole_per_cent() {
+        for objs in 2..=1365_u16 {
+            for inuse in 1..objs {
+                let (wide_inuse, wide_objs) = (u32::from(inuse), u32::from(objs));
+                let kernels = 100 * wide_inuse / wide_objs / 10 + 1;
+                assert_eq!(
+                    u32::from(FullnessRule::Twelve.group(inuse, objs).0),
+                    kernels
+                );
+            }
+        }
     }
 
     #[test]

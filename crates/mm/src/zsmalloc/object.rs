@@ -7,7 +7,7 @@
 use super::ZS_HANDLE_SIZE;
 use super::class::SizeClass;
 use super::frames::{FrameId, Frames};
-use super::pool::{ZsHandle, ZsPool};
+use super::pool::{ZsHandle, ZsPool, ZspageId};
 use crate::page::{PAGE_SHIFT, PAGE_SIZE};
 
 /// Bits of a location word that hold the object's number. The longest chain
@@ -20,25 +20,45 @@ const OBJ_TAG_BITS: u32 = 1;
 /// The end of a free list.
 pub(super) const FREELIST_END: u16 = u16::MAX;
 
-/// Where an object is, as a handle's word has it: the frame it begins on and
-/// its number in the zspage.
+/// Where an object is, as a handle's word has it: the frame it begins on, its
+/// zspage, and its number there. The zspage could be looked up through the
+/// frame; with both in the word the two records are fetched at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Obj(u64);
+pub(super) struct Obj {
+    frame: u32,
+    zspage_and_object: u32,
+}
 
 impl Obj {
     /// The word of a handle that stands for nothing.
-    pub(super) const NONE: Obj = Obj(u64::MAX);
+    pub(super) const NONE: Obj = Obj {
+        frame: u32::MAX,
+        zspage_and_object: u32::MAX,
+    };
 
-    pub(super) fn new(frame: FrameId, object: u16) -> Self {
-        Obj(u64::from(frame.0) << OBJ_INDEX_BITS | u64::from(object))
+    /// Zspages a pool can have.
+    pub(super) const MAX_ZSPAGES: usize = 1 << (u32::BITS - OBJ_INDEX_BITS);
+
+    pub(super) fn new(frame: FrameId, zspage: ZspageId, object: u16) -> Self {
+        Obj {
+            frame: frame.0,
+            zspage_and_object: zspage.0 << OBJ_INDEX_BITS | u32::from(object),
+        }
     }
 
+    #[inline]
     pub(super) fn frame(self) -> FrameId {
-        FrameId((self.0 >> OBJ_INDEX_BITS) as u32)
+        FrameId(self.frame)
     }
 
+    #[inline]
+    pub(super) fn zspage(self) -> ZspageId {
+        ZspageId(self.zspage_and_object >> OBJ_INDEX_BITS)
+    }
+
+    #[inline]
     pub(super) fn object(self) -> u16 {
-        (self.0 & ((1 << OBJ_INDEX_BITS) - 1)) as u16
+        (self.zspage_and_object & ((1 << OBJ_INDEX_BITS) - 1)) as u16
     }
 }
 

@@ -102,6 +102,8 @@ pub(super) struct Zspage {
 /// The zspages of one class.
 #[derive(Clone, Debug)]
 pub(super) struct ClassLists {
+    /// A bit for each group with zspages.
+    present: u16,
     heads: [u32; FullnessGroup::MAX_GROUPS],
     pub(super) zspages: [u32; FullnessGroup::MAX_GROUPS],
     pub(super) objs_inuse: u64,
@@ -152,6 +154,7 @@ impl ZsPool {
         let classes = SizeClasses::new(options.chain_size, options.rule)?;
         options.faults.check(AllocSite::Zpool)?;
         let lists = ClassLists {
+            present: 0,
             heads: [NONE; FullnessGroup::MAX_GROUPS],
             zspages: [0; FullnessGroup::MAX_GROUPS],
             objs_inuse: 0,
@@ -201,8 +204,9 @@ impl ZsPool {
     /// # Errors
     ///
     /// [`AllocError::Empty`] for 0 bytes, [`AllocError::TooLarge`] for more
-    /// than 4096, [`AllocError::NoMemory`] if a failure is injected. The pool
-    /// is unchanged then.
+    /// than 4096, [`AllocError::NoMemory`] if a failure is injected,
+    /// [`AllocError::Busy`] with two million zspages. The pool is unchanged
+    /// then.
     pub fn zs_malloc(&mut self, size: usize) -> Result<ZsHandle, AllocError> {
         let class = self.classes.position_for(size)?;
         self.faults.check(AllocSite::ZsHandle)?;
@@ -226,7 +230,7 @@ impl ZsPool {
     /// If the handle was freed before.
     pub fn zs_free(&mut self, handle: ZsHandle) {
         let obj = self.obj(handle);
-        let zspage = self.frames.zspage(obj.frame());
+        let zspage = obj.zspage();
         self.obj_free(zspage, obj, handle);
         self.handles[handle.0] = Obj::NONE;
         self.handles.release(handle.0);
@@ -249,7 +253,7 @@ impl ZsPool {
         let obj = self.obj(handle);
         ObjLocation {
             class: self.class_of(obj).index,
-            zspage: self.frames.zspage(obj.frame()),
+            zspage: obj.zspage(),
             object: obj.object(),
         }
     }
@@ -326,8 +330,7 @@ impl ZsPool {
 
     #[inline]
     pub(super) fn class_of(&self, obj: Obj) -> &SizeClass {
-        let zspage = self.frames.zspage(obj.frame());
-        &self.classes.classes()[usize::from(self.zspages[zspage.0].class)]
+        &self.classes.classes()[usize::from(self.zspages[obj.zspage().0].class)]
     }
 
     /// The frames of a zspage, in order.
@@ -358,12 +361,10 @@ impl ZsPool {
     /// The fullest zspage of a class that has room.
     #[inline]
     fn find_get_zspage(&self, class: usize) -> Option<ZspageId> {
-        let full = usize::from(self.fullness.full().0);
-        self.lists[class].heads[..full]
-            .iter()
-            .rev()
-            .find(|head| **head != NONE)
-            .map(|head| ZspageId(*head))
+        let lists = &self.lists[class];
+        let with_room = lists.present & !(u16::MAX << self.fullness.full().0);
+        let fullest = with_room.checked_ilog2()?;
+        Some(ZspageId(lists.heads[fullest as usize]))
     }
 
     /// Gives a free object of a zspage to a handle.
@@ -383,7 +384,7 @@ impl ZsPool {
         }
         record.inuse += 1;
         self.lists[class].objs_inuse += 1;
-        let obj = Obj::new(frame, object);
+        let obj = Obj::new(frame, zspage, object);
         self.handles[handle.0] = obj;
         obj
     }
@@ -448,6 +449,7 @@ impl ZsPool {
         record.prev = NONE;
         record.next = *head;
         let second = std::mem::replace(head, zspage.0);
+        lists.present |= 1 << group.0;
         lists.zspages[usize::from(group.0)] += 1;
         if second != NONE {
             self.zspages[second].prev = zspage.0;
@@ -459,7 +461,11 @@ impl ZsPool {
         let (class, group) = (usize::from(record.class), usize::from(record.fullness.0));
         let (next, prev) = (record.next, record.prev);
         if prev == NONE {
-            self.lists[class].heads[group] = next;
+            let lists = &mut self.lists[class];
+            lists.heads[group] = next;
+            if next == NONE {
+                lists.present &= !(1 << group);
+            }
         } else {
             self.zspages[prev].next = next;
         }
@@ -474,6 +480,12 @@ impl ZsPool {
     fn alloc_zspage(&mut self, class: usize) -> Result<ZspageId, AllocError> {
         let table = self.classes.classes()[class];
         self.faults.check(AllocSite::Zspage)?;
+        if self.zspages.len() == Obj::MAX_ZSPAGES {
+            return Err(AllocError::Busy {
+                what: "zspages of a pool",
+                max: Obj::MAX_ZSPAGES,
+            });
+        }
         let mut chain: Vec<FrameId> = Vec::with_capacity(usize::from(table.pages_per_zspage));
         for _ in 0..table.pages_per_zspage {
             if let Err(error) = self.faults.check(AllocSite::PageFrame) {
@@ -496,7 +508,6 @@ impl ZsPool {
             huge_handle: NONE,
         }));
         for (at, frame) in chain.iter().enumerate() {
-            self.frames.set_zspage(*frame, zspage);
             self.frames.set_next(*frame, chain.get(at + 1).copied());
         }
         self.init_zspage(&table, &chain);

@@ -15,8 +15,11 @@ use zswap_mm::{
     ZsPoolOptions, ZspageId,
 };
 
-/// Every target by name.
-pub const TARGETS: [(&str, fn(&[u8])); 8] = [
+/// A target: its name and what runs it.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: [Target; 8] = [
     ("deflate", |bytes| decoder(Algorithm::Deflate, bytes)),
     ("lz4", |bytes| decoder(Algorithm::Lz4, bytes)),
     ("lzo", |bytes| decoder(Algorithm::Lzo, bytes)),
@@ -26,6 +29,13 @@ pub const TARGETS: [(&str, fn(&[u8])); 8] = [
     ("z3fold", z3fold),
     ("index", index),
 ];
+
+/// Runs a target by its name.
+pub fn run(name: &str, bytes: &[u8]) {
+    let found = TARGETS.into_iter().find(|(target, _)| *target == name);
+    let (_, target) = found.unwrap_or_else(|| panic!("no target `{name}`"));
+    target(bytes);
+}
 
 /// A decoder gets whatever bytes. It must answer with a full page or an
 /// error, answer the same again, and still work afterwards.

@@ -24,15 +24,12 @@ pub(crate) fn height(roster: &Roster) -> f32 {
 
 /// Draws it.
 pub(crate) fn draw(stage: &mut Stage<'_>, area: Area) {
-    let note = match (stage.roster.context, stage.layout) {
-        (_, Layout::Narrow) => "",
-        (Context::Shared, _) => "one request, one mutex, for stores and loads",
-        (Context::Split, _) => "a request and a mutex for each direction",
-        (Context::Onstack, _) => "loads bring their own request",
+    let note = match stage.roster.context {
+        Context::Shared => "one mutex for stores and loads",
+        Context::Split => "a mutex for each direction",
+        Context::Onstack => "loads take no mutex",
     };
-    stage
-        .scene
-        .heading(area, "Compression context of CPU 0", note);
+    stage.scene.heading(area, "Compression context", note);
     stage.scene.rect("box", area, 10.0);
     let frame = stage.frame;
     let mutexes = frame
@@ -84,7 +81,7 @@ fn draw_absent(stage: &mut Stage<'_>, row: Area) {
     draw_rule(stage, row);
     let words = "decompressing: no mutex, the request is on the stack";
     let at = (row.x + 18.0, row.y + row.h / 2.0 + 4.0);
-    let words = measure::fit(words, 11.5, row.w - 30.0);
+    let words = measure::fit(words, 12.5, row.w - 30.0);
     stage.scene.text("note", at, Anchor::Start, words);
 }
 
@@ -165,7 +162,7 @@ fn draw_waiters(stage: &mut Stage<'_>, lock: &LockFrame, area: Area) {
         (false, true) => "waiting; the first has asked to be handed the lock",
     };
     let at = (area.x + 4.0, area.y + 18.0);
-    let words = measure::fit(words, 11.5, area.w - 6.0);
+    let words = measure::fit(words, 12.5, area.w - 6.0);
     stage.scene.text("note", at, Anchor::Start, words);
     let count = lock.queue.len();
     if count == 0 {
@@ -215,7 +212,7 @@ fn draw_waiter(
     stage
         .scene
         .text("note", (x, y + 34.0), Anchor::Middle, in_words_ns(since));
-    let words = measure::fit(words, 11.5, step);
+    let words = measure::fit(words, 12.5, step);
     stage
         .scene
         .text("note", (x, y + 48.0), Anchor::Middle, words);
@@ -239,14 +236,14 @@ fn draw_stream(stage: &mut Stage<'_>, lock: &LockFrame, strip: Area) {
         Some(owner) => {
             stage.token(owner, Look::Ghost, "stream", (left, middle), 9.5);
             let words = format!("{} works, preemption off", stage.name(owner));
-            let words = measure::fit(&words, 11.5, strip.right() - left - 26.0);
+            let words = measure::fit(&words, 12.5, strip.right() - left - 26.0);
             stage
                 .scene
                 .text("note", (left + 20.0, middle + 4.0), Anchor::Start, words);
         }
         None => {
             let words = "idle: preemption is possible";
-            let words = measure::fit(words, 11.5, strip.right() - left);
+            let words = measure::fit(words, 12.5, strip.right() - left);
             stage
                 .scene
                 .text("note", (left - 8.0, middle + 4.0), Anchor::Start, words);

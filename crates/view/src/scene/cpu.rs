@@ -8,8 +8,8 @@ use crate::{CpuFrame, Resched, Status, TaskFrame};
 /// The CPU: who runs, in which mode, and how much of the slice is used.
 pub(crate) fn draw_cpu(stage: &mut Stage<'_>, cpu: &CpuFrame, area: Area) {
     let note = match cpu.resched {
-        Some(Resched::Lazy) => "a switch is due, at the next tick at the latest",
-        Some(Resched::Full) => "a switch is due at once",
+        Some(Resched::Lazy) => "switch due by the next tick",
+        Some(Resched::Full) => "switch due at once",
         None => "",
     };
     let head = format!("CPU {} runs", cpu.cpu);
@@ -29,7 +29,7 @@ pub(crate) fn draw_cpu(stage: &mut Stage<'_>, cpu: &CpuFrame, area: Area) {
     stage.scene.text("name", (left, top), Anchor::Start, name);
     let doing = cpu.words.clone();
     let room = area.right() - left - 8.0;
-    let doing = measure::fit(&doing, 11.5, room);
+    let doing = measure::fit(&doing, 12.5, room);
     stage
         .scene
         .text("note", (left, top + 19.0), Anchor::Start, doing);
@@ -54,11 +54,13 @@ fn draw_slice(stage: &mut Stage<'_>, cpu: &CpuFrame, bar: Area) {
     stage
         .scene
         .rect(&format!("bar {role}"), Area { w, ..bar }, 2.5);
-    let words = format!(
-        "{:.2} of {:.2} ms slice",
-        cpu.slice_used_ns as f64 / 1e6,
-        cpu.slice_ns as f64 / 1e6
-    );
+    let used_ms = cpu.slice_used_ns as f64 / 1e6;
+    let slice_ms = cpu.slice_ns as f64 / 1e6;
+    let words = match cpu.slice_used_ns <= cpu.slice_ns {
+        true => format!("{used_ms:.2} of {slice_ms:.2} ms slice"),
+        // It was picked again at the end of each: nobody else was eligible.
+        false => format!("{used_ms:.2} ms; slice {slice_ms:.2} ms"),
+    };
     stage
         .scene
         .text("note", (bar.x, bar.y + 21.0), Anchor::Start, words);
@@ -123,8 +125,8 @@ fn draw_row(stage: &mut Stage<'_>, task: &TaskFrame, row: Area) {
         } else {
             "not eligible"
         };
-        let room = right - left - measure::width(eligible, 11.5) - 8.0;
-        let status = measure::fit(row_words(task), 11.5, room);
+        let room = right - left - measure::width(eligible, 12.5) - 8.0;
+        let status = measure::fit(row_words(task), 12.5, room);
         stage
             .scene
             .text(words, (left, middle + 12.0), Anchor::Start, status);

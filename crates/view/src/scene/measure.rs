@@ -12,6 +12,12 @@ pub fn width(text: &str, size: f32) -> f32 {
     text.chars().map(advance).sum::<f32>() * size
 }
 
+/// The same for a text in bold.
+#[must_use]
+pub fn bold_width(text: &str, size: f32) -> f32 {
+    width(text, size) * 1.16
+}
+
 /// Width of a character at font size 1.
 fn advance(c: char) -> f32 {
     match c {

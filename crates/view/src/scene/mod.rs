@@ -234,8 +234,8 @@ impl Scene {
     pub(crate) fn heading(&mut self, area: Area, head: &str, note: &str) {
         let y = area.y - 9.0;
         self.text("head", (area.x, y), Anchor::Start, head.to_owned());
-        let room = area.w - measure::width(head, 13.5) - 12.0;
-        let note = measure::fit(note, 11.5, room);
+        let room = area.w - measure::bold_width(head, 14.0) - 12.0;
+        let note = measure::fit(note, 12.5, room);
         self.text("note", (area.right(), y), Anchor::End, note);
     }
 }

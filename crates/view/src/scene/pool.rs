@@ -1,6 +1,6 @@
 //! The pool: every zspage with its objects, and how many pages are stored.
 
-use super::stage::Stage;
+use super::stage::{Layout, Stage};
 use super::{Area, units};
 use crate::{PoolFrame, ZspageFrame};
 use core::fmt::Write;
@@ -8,12 +8,11 @@ use core::fmt::Write;
 /// Draws it.
 pub(crate) fn draw(stage: &mut Stage<'_>, area: Area) {
     let pool = &stage.frame.pool;
-    let note = format!(
-        "{} of {} pages stored, in {} zspages",
-        units::count(pool.stored_pages),
-        units::count(pool.slots),
-        pool.zspages.len()
-    );
+    let stored = units::count(pool.stored_pages);
+    let note = match stage.layout {
+        Layout::Wide => format!("{stored} pages, in {} zspages", pool.zspages.len()),
+        Layout::Narrow => format!("{stored} pages"),
+    };
     let cells = Cells::fitting(pool, area);
     stage.scene.heading(area, "Compressed memory", &note);
     stage.scene.path("hole", cells.outlines(pool, area, false));

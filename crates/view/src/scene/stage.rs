@@ -37,17 +37,17 @@ impl Plan {
 
     fn wide(context_height: f32) -> Plan {
         let context = Area {
-            x: 332.0,
+            x: 338.0,
             y: 26.0,
-            w: 474.0,
+            w: 470.0,
             h: context_height,
         };
         let pool_y = context.bottom() + 74.0;
         let height = pool_y + 74.0;
         let cpu = Area {
-            x: 6.0,
+            x: 16.0,
             y: 26.0,
-            w: 256.0,
+            w: 262.0,
             h: 108.0,
         };
         let queue_y = cpu.bottom() + 42.0;
@@ -56,17 +56,17 @@ impl Plan {
             height,
             cpu,
             queue: Area {
-                x: 6.0,
+                x: 16.0,
                 y: queue_y,
-                w: 256.0,
+                w: 262.0,
                 h: height - 4.0 - queue_y,
             },
             context,
-            why: (332.0, context.bottom() + 25.0),
+            why: (338.0, context.bottom() + 25.0),
             pool: Area {
-                x: 332.0,
+                x: 338.0,
                 y: pool_y,
-                w: 474.0,
+                w: 470.0,
                 h: 70.0,
             },
         }
@@ -74,28 +74,28 @@ impl Plan {
 
     fn narrow(context_height: f32) -> Plan {
         let cpu = Area {
-            x: 4.0,
+            x: 14.0,
             y: 24.0,
-            w: 350.0,
+            w: 342.0,
             h: 92.0,
         };
         let queue = Area {
-            x: 4.0,
+            x: 14.0,
             y: cpu.bottom() + 34.0,
-            w: 350.0,
+            w: 342.0,
             h: 128.0,
         };
-        let why = (10.0, queue.bottom() + 26.0);
+        let why = (10.0, queue.bottom() + 31.0);
         let context = Area {
-            x: 4.0,
-            y: queue.bottom() + 76.0,
-            w: 350.0,
+            x: 2.0,
+            y: queue.bottom() + 88.0,
+            w: 354.0,
             h: context_height,
         };
         let pool = Area {
-            x: 4.0,
+            x: 2.0,
             y: context.bottom() + 34.0,
-            w: 350.0,
+            w: 354.0,
             h: 74.0,
         };
         Plan {

@@ -4,7 +4,11 @@
 use super::stage::{Layout, Stage};
 use super::{Anchor, Area, Scene, measure};
 
-const PILL_H: f32 = 25.0;
+const PILL_H: f32 = 26.0;
+/// Size of the sentence.
+const SIZE: f32 = 13.0;
+/// From one line of it to the next.
+const LINE_H: f32 = 16.0;
 
 /// Draws it, if there is an alarm. `pill` is the left end and the middle of the
 /// sentence.
@@ -13,18 +17,14 @@ pub(crate) fn draw_why(stage: &mut Stage<'_>, queue: Area, cpu: Area, pill: (f32
         return;
     };
     let room = stage.scene.width - pill.0 - 6.0;
-    let size = if stage.layout == Layout::Wide {
-        12.0
-    } else {
-        11.5
-    };
-    let words = measure::fit(&alarm.words, size, room - 26.0);
-    let w = (measure::width(&words, size) + 26.0).min(room);
+    let lines = lines(&alarm.words, room - 26.0);
+    let widths = lines.iter().map(|line| measure::bold_width(line, SIZE));
+    let h = PILL_H + LINE_H * (lines.len() - 1) as f32;
     let pill = Area {
         x: pill.0,
-        y: pill.1 - PILL_H / 2.0,
-        w,
-        h: PILL_H,
+        y: pill.1 - h / 2.0,
+        w: (widths.fold(0.0, f32::max) + 26.0).min(room),
+        h,
     };
     draw_to_pill(stage, alarm.waiter, pill);
     if let Some(owner) = stage.body(alarm.owner) {
@@ -38,8 +38,25 @@ pub(crate) fn draw_why(stage: &mut Stage<'_>, queue: Area, cpu: Area, pill: (f32
         }
     }
     stage.scene.rect("pill", pill, PILL_H / 2.0);
-    let at = (pill.x + pill.w / 2.0, pill.y + PILL_H / 2.0 + 4.2);
-    stage.scene.text("on-pill", at, Anchor::Middle, words);
+    for (index, line) in lines.into_iter().enumerate() {
+        let y = pill.y + PILL_H / 2.0 + 4.4 + LINE_H * index as f32;
+        let at = (pill.x + pill.w / 2.0, y);
+        stage.scene.text("on-pill", at, Anchor::Middle, line);
+    }
+}
+
+/// The sentence in one line, or in two where there is too little room for one.
+fn lines(words: &str, room: f32) -> Vec<String> {
+    let parts = match words.split_once(", ") {
+        Some((first, second)) if measure::bold_width(words, SIZE) > room => {
+            vec![format!("{first},"), second.to_owned()]
+        }
+        _ => vec![words.to_owned()],
+    };
+    let fitted = parts.iter();
+    fitted
+        .map(|part| measure::fit(part, SIZE * 1.16, room))
+        .collect()
 }
 
 /// From the waiter's place in the queue to the sentence.
@@ -96,25 +113,25 @@ fn to_owner_narrow(scene: &mut Scene, pill: Area, queue: Area, owner: (f32, f32)
     tip(scene, (x, end), (0.0, -1.0));
 }
 
-/// From the owner to the task that has the CPU instead of it.
+/// From the owner to the task that has the CPU instead of it, around the left
+/// of whoever is queued between them.
 fn to_running(scene: &mut Scene, owner: (f32, f32), running: (f32, f32), cpu: Area) {
-    let from = (owner.0 - 2.0, owner.1 - 20.0);
-    let end = (running.0, running.1 + 27.0);
-    let bend = cpu.x + 8.0;
+    let from = (owner.0 - 17.0, owner.1);
+    let end = (running.0 - 26.0, running.1);
+    let bend = cpu.x - 20.0;
     scene.path(
         "why",
         format!(
-            "M{:.1} {:.1} C{bend:.1} {:.1} {:.1} {:.1} {:.1} {:.1}",
+            "M{:.1} {:.1} C{bend:.1} {:.1} {bend:.1} {:.1} {:.1} {:.1}",
             from.0,
             from.1,
-            from.1 - 22.0,
-            end.0,
-            end.1 + 34.0,
-            end.0,
-            end.1 + 6.0
+            from.1,
+            end.1,
+            end.0 - 7.0,
+            end.1
         ),
     );
-    tip(scene, end, (0.0, -1.0));
+    tip(scene, end, (1.0, 0.0));
 }
 
 /// The head of an arrow that points in a direction along an axis.

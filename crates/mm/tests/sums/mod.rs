@@ -1,5 +1,5 @@
-// Included by tests of both targets: what every codec makes of every kind of
-// page, as a sum. Change it only together with a codec or a kind of page.
+//! What every codec makes of every kind of page, as a sum, for the tests of
+//! both targets. Changes only together with a codec or a kind of page.
 
 use zswap_mm::{Algorithm as A, PAGE_SIZE as SIZE, Page as P, PageContent as C};
 

@@ -1,0 +1,374 @@
+//! The application: the session, the worker's link, the clock of frames, and
+//! how the parts of the page are put together.
+
+use crate::clock::Speed;
+use crate::dom::{self, Listener};
+use crate::link::{Link, Said};
+use crate::parts::code::Code;
+use crate::parts::controls::Controls;
+use crate::parts::header::{Header, ThemeChoice};
+use crate::parts::reads::{Dots, ReadsView};
+use crate::parts::stage::StageView;
+use crate::parts::story::Story;
+use crate::parts::timeline::{Gesture, TimelineView};
+use crate::parts::why::Why;
+use crate::protocol::SlimRead;
+use crate::session::Session;
+use std::rc::Rc;
+use web_sys::{Event, KeyboardEvent};
+use yew::prelude::*;
+use zswap_lab::{Context as Design, Scenario, TaskId};
+use zswap_view::Frame;
+use zswap_view::scene::{self, Layout};
+
+/// The scenario that the page opens with.
+const SCENARIO: &str = "b1-1cpu";
+
+/// Starts the page.
+pub fn start() {
+    dom::report_panics();
+    let document = dom::window().and_then(|window| window.document());
+    let root = document.and_then(|document| document.get_element_by_id("app"));
+    if let Some(root) = root {
+        yew::Renderer::<App>::with_root(root).render();
+    }
+}
+
+/// What happens to the application.
+pub enum Msg {
+    /// The worker said something.
+    Said(Said),
+    /// A frame of the browser is due, at this real time in ms.
+    Frame(f64),
+    /// Play or pause.
+    Toggle,
+    /// One record on, or back.
+    Step(bool),
+    /// Go to a moment.
+    Seek(u64),
+    /// Go to a read.
+    Open(SlimRead),
+    /// Another speed.
+    Speed(u32),
+    /// Another seed: a new run.
+    Seed(u64),
+    /// Another design: a new run.
+    Design(Design),
+    /// Explain this task.
+    Select(TaskId),
+    /// Zoom or move the timeline.
+    Gesture(Gesture),
+    /// Other colours.
+    Theme(ThemeChoice),
+    /// The window has another size, or the system other colours.
+    Resized,
+}
+
+/// The application.
+pub struct App {
+    session: Session,
+    /// The session's reads, as the painter takes them.
+    dots: Dots,
+    link: Option<Link>,
+    theme: ThemeChoice,
+    is_narrow: bool,
+    last_frame_ms: Option<f64>,
+    is_frame_due: bool,
+    _listeners: Vec<Listener>,
+}
+
+impl Component for App {
+    type Message = Msg;
+    type Properties = ();
+
+    fn create(ctx: &Context<Self>) -> Self {
+        let mut scenario = Scenario::named(SCENARIO).unwrap_or_default();
+        let seed = scenario.seed;
+        scenario.context = Design::Shared;
+        let theme = ThemeChoice::remembered();
+        theme.apply();
+        let session = Session::new(scenario, seed, 0);
+        let mut app = App {
+            dots: Dots::of(&session.field, session.end_ns()),
+            session,
+            link: None,
+            theme,
+            is_narrow: is_narrow(),
+            last_frame_ms: None,
+            is_frame_due: false,
+            _listeners: listeners(ctx),
+        };
+        app.start_run(ctx);
+        app
+    }
+
+    fn update(&mut self, ctx: &Context<Self>, message: Msg) -> bool {
+        let is_changed = self.react(ctx, message);
+        if let (Some(message), Some(link)) = (self.session.ask(), &self.link) {
+            link.tell(message);
+        }
+        if self.session.playing && !self.is_frame_due {
+            self.is_frame_due = true;
+            let link = ctx.link().clone();
+            dom::next_frame(move |at_ms| link.send_message(Msg::Frame(at_ms)));
+        }
+        is_changed
+    }
+
+    fn view(&self, ctx: &Context<Self>) -> Html {
+        let session = &self.session;
+        let frame = session.frame().map(Rc::new);
+        let link = ctx.link();
+        html! {
+            <>
+                <Header design={session.scenario.context} seed={session.seed} theme={self.theme}
+                    on_design={link.callback(Msg::Design)} on_seed={link.callback(Msg::Seed)}
+                    on_theme={link.callback(Msg::Theme)} />
+                { self.view_main(ctx, frame) }
+                <Controls playing={session.playing} waiting={session.is_waiting()}
+                    at_ns={session.at_ns()} end_ns={session.end_ns()} speed={session.speed}
+                    marks={session.field.slowest_few(8)} reached_ns={session.progress.at_ns}
+                    on_toggle={link.callback(|()| Msg::Toggle)}
+                    on_step={link.callback(Msg::Step)} on_seek={link.callback(Msg::Seek)}
+                    on_speed={link.callback(Msg::Speed)} />
+            </>
+        }
+    }
+}
+
+impl App {
+    /// Starts the session's run in a worker that is not busy with another.
+    fn start_run(&mut self, ctx: &Context<Self>) {
+        let callback = ctx.link().callback(Msg::Said);
+        if self.link.is_none() {
+            match Link::start(move |said| callback.emit(said)) {
+                Ok(link) => self.link = Some(link),
+                Err(words) => return self.session.fail(words),
+            }
+        }
+        if let Some(link) = &self.link {
+            link.tell(self.session.start_message());
+            if let Some(message) = self.session.ask() {
+                link.tell(message);
+            }
+        }
+    }
+
+    fn restart(&mut self, ctx: &Context<Self>, scenario: Scenario, seed: u64) {
+        let speed = self.session.speed;
+        let run = self.session.run + 1;
+        self.session = Session::new(scenario, seed, run);
+        self.session.speed = speed;
+        self.dots = Dots::of(&self.session.field, self.session.end_ns());
+        self.start_run(ctx);
+    }
+
+    /// Takes a message in; says whether there is something to draw.
+    fn react(&mut self, ctx: &Context<Self>, message: Msg) -> bool {
+        let session = &mut self.session;
+        match message {
+            Msg::Said(Said::Message(message)) => {
+                let before = session.field.count();
+                let is_changed = session.take_in(message);
+                if session.field.count() != before {
+                    self.dots = Dots::of(&session.field, session.end_ns());
+                }
+                return is_changed;
+            }
+            Msg::Said(Said::Dead(words)) => {
+                self.link = None;
+                session.fail(words);
+            }
+            Msg::Frame(at_ms) => {
+                self.is_frame_due = false;
+                let seconds = self.last_frame_ms.map_or(0.0, |last| (at_ms - last) / 1e3);
+                self.last_frame_ms = session.playing.then_some(at_ms);
+                session.tick(seconds);
+            }
+            Msg::Toggle => {
+                session.toggle();
+                self.last_frame_ms = None;
+            }
+            Msg::Step(is_forward) => session.step(is_forward),
+            Msg::Seek(at_ns) => session.seek(at_ns),
+            Msg::Open(read) => session.open(read),
+            Msg::Speed(step) => session.speed = Speed::at_step(step),
+            Msg::Seed(seed) => {
+                let scenario = session.scenario.clone();
+                self.restart(ctx, scenario, seed);
+            }
+            Msg::Design(design) => {
+                let (mut scenario, seed) = (session.scenario.clone(), session.seed);
+                scenario.context = design;
+                self.restart(ctx, scenario, seed);
+            }
+            Msg::Select(task) => {
+                let is_chosen = session.selected == Some(task);
+                session.selected = (!is_chosen).then_some(task);
+            }
+            Msg::Gesture(Gesture::Zoom { factor, around }) => session.zoom(factor, around),
+            Msg::Gesture(Gesture::Pan { share }) => session.pan(share),
+            Msg::Theme(theme) => {
+                self.theme = theme;
+                theme.apply();
+            }
+            Msg::Resized => self.is_narrow = is_narrow(),
+        }
+        true
+    }
+
+    fn view_main(&self, ctx: &Context<Self>, frame: Option<Rc<Frame>>) -> Html {
+        let session = &self.session;
+        let link = ctx.link();
+        let theme = self.theme.effective();
+        html! {
+            <main data-at-ns={session.at_ns().to_string()}
+                data-run={session.run.to_string()}
+                data-seed={session.seed.to_string()}
+                data-context={session.scenario.context.name()}
+                data-playing={session.playing.to_string()}
+                data-waiting={session.is_waiting().to_string()}
+                data-searching={session.is_searching().to_string()}
+                data-window={session.window().map(|window| window.to_string())}
+                data-position={session.player().map(|player| player.position().to_string())}
+                data-reads={session.field.count().to_string()}
+                data-trace-hash={session.progress.trace_hash.map(|hash| format!("{hash:016x}"))}
+                data-state-hash={self.state_hash()}
+                data-frame-hash={self.frame_hash(frame.as_deref())}>
+                if let Some(words) = &session.failure {
+                    <div class="failure" role="alert">
+                        <strong>{"The model has stopped."}</strong>
+                        {" "}{words}{". Load the page again; if that does not help, try another browser."}
+                    </div>
+                }
+                <Story design={session.scenario.context} frame={frame.clone()}
+                    searching={session.is_searching()} slowest={session.field.slowest()}
+                    on_open={link.callback(Msg::Open)} />
+                <div class="figure">
+                    { self.view_stage(frame.as_deref()) }
+                    <TimelineView timelines={session.timelines()} view={session.view}
+                        at_ns={session.at_ns()} read={session.read_shown()} theme={theme}
+                        frame={frame.clone()}
+                        on_gesture={link.callback(Msg::Gesture)} on_seek={link.callback(Msg::Seek)} />
+                    <ReadsView count={session.field.count()} run={session.run}
+                        progress={session.progress.clone()} slow={session.field.slow()}
+                        slowest={session.field.slowest_few(5)} at_ns={session.at_ns()}
+                        theme={theme} cells={self.dots.clone()} on_open={link.callback(Msg::Open)}
+                        on_seek={link.callback(Msg::Seek)} />
+                </div>
+                <aside class="reasons">
+                    { self.view_reasons(ctx, frame) }
+                </aside>
+            </main>
+        }
+    }
+
+    fn view_stage(&self, frame: Option<&Frame>) -> Html {
+        let roster = self
+            .session
+            .player()
+            .map(|player| &player.recording().roster);
+        let (Some(frame), Some(roster)) = (frame, roster) else {
+            return html! { <p class="stage pending">{"The model starts."}</p> };
+        };
+        let layout = if self.is_narrow {
+            Layout::Narrow
+        } else {
+            Layout::Wide
+        };
+        let scene = Rc::new(scene::stage(roster, frame, layout));
+        let is_still = self.session.playing && self.session.speed.is_fast();
+        html! { <StageView {scene} {is_still} /> }
+    }
+
+    fn view_reasons(&self, ctx: &Context<Self>, frame: Option<Rc<Frame>>) -> Html {
+        let Some(frame) = frame else {
+            return html! {};
+        };
+        let Some(subject) = self.session.subject(&frame) else {
+            return html! {};
+        };
+        html! {
+            <>
+                <Why links={self.session.why(subject)} {subject} frame={frame.clone()}
+                    on_select={ctx.link().callback(Msg::Select)} />
+                <Code {frame} {subject} />
+            </>
+        }
+    }
+
+    /// A hash of the machine's state, for tests; only while nothing moves.
+    fn state_hash(&self) -> Option<String> {
+        let player = self.session.player().filter(|_| !self.session.playing)?;
+        let bytes = postcard::to_allocvec(player.state()).ok()?;
+        Some(format!("{:016x}", fnv(&bytes)))
+    }
+
+    /// A hash of the frame's JSON, for tests; only while nothing moves.
+    fn frame_hash(&self, frame: Option<&Frame>) -> Option<String> {
+        let frame = frame.filter(|_| !self.session.playing)?;
+        let json = serde_json::to_string(frame).ok()?;
+        Some(format!("{:016x}", fnv(json.as_bytes())))
+    }
+}
+
+/// FNV-1a, 64 bits: easy to repeat in a test.
+fn fnv(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for &byte in bytes {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
+
+fn is_narrow() -> bool {
+    let width = dom::window().and_then(|window| window.inner_width().ok()?.as_f64());
+    width.is_some_and(|width| width < 720.0)
+}
+
+fn listeners(ctx: &Context<App>) -> Vec<Listener> {
+    let Some(window) = dom::window() else {
+        return Vec::new();
+    };
+    let link = ctx.link().clone();
+    let resized = move |_: Event| link.send_message(Msg::Resized);
+    let link = ctx.link().clone();
+    let key = move |event: KeyboardEvent| {
+        if let Some(message) = key_message(&event) {
+            event.prevent_default();
+            link.send_message(message);
+        }
+    };
+    let mut listeners = vec![
+        Listener::new(&window, "resize", resized.clone()),
+        Listener::new(&window, "keydown", key),
+    ];
+    if let Ok(Some(dark)) = window.match_media("(prefers-color-scheme: dark)") {
+        listeners.push(Listener::new(&dark, "change", resized));
+    }
+    listeners
+}
+
+/// What a key means, unless the element that has the keyboard takes it.
+fn key_message(event: &KeyboardEvent) -> Option<Msg> {
+    if event.ctrl_key() || event.alt_key() || event.meta_key() {
+        return None;
+    }
+    let (tag, kind) = dom::focused().map_or_else(Default::default, |element| {
+        (
+            element.tag_name(),
+            element.get_attribute("type").unwrap_or_default(),
+        )
+    });
+    let types = matches!(tag.as_str(), "TEXTAREA" | "SELECT") || kind == "text";
+    let takes_space = types || matches!(tag.as_str(), "BUTTON" | "SUMMARY" | "A");
+    let takes_arrows = types || tag == "INPUT";
+    match event.code().as_str() {
+        "Space" if !takes_space => Some(Msg::Toggle),
+        "Comma" if !types => Some(Msg::Step(false)),
+        "Period" if !types => Some(Msg::Step(true)),
+        "ArrowLeft" if !takes_arrows => Some(Msg::Step(false)),
+        "ArrowRight" if !takes_arrows => Some(Msg::Step(true)),
+        _ => None,
+    }
+}

@@ -1,0 +1,165 @@
+//! The windows of a run that the page has, and moving about in them.
+//!
+//! Invariants:
+//! 1. A place is a window and a number of records before it in that window; the
+//!    state at a place does not depend on how it was reached.
+//! 2. The end of a window and the start of the next are the same moment.
+
+use crate::protocol::WINDOW_NS;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use zswap_lab::{Player, Recording};
+use zswap_view::timeline::Timeline;
+
+/// So many windows are kept; the ones farthest from the place go first.
+const KEPT: usize = 64;
+
+/// A window that is here.
+struct Reel {
+    player: Player,
+    timeline: Rc<Timeline>,
+}
+
+/// The windows that are here.
+#[derive(Default)]
+pub struct Film {
+    reels: BTreeMap<u64, Reel>,
+    /// The window that was last sought.
+    current: Option<u64>,
+}
+
+/// The number of the window that a moment belongs to: records at the very end
+/// of a window are in it.
+pub fn window_of(at_ns: u64) -> u64 {
+    at_ns.saturating_sub(1) / WINDOW_NS
+}
+
+impl Film {
+    /// Takes a window in.
+    pub fn insert(&mut self, number: u64, recording: Recording) {
+        let timeline = Rc::new(Timeline::of(&recording));
+        let player = Player::new(recording);
+        self.reels.insert(number, Reel { player, timeline });
+        while self.reels.len() > KEPT {
+            let centre = self.current.unwrap_or(number);
+            let far = self
+                .reels
+                .keys()
+                .copied()
+                .max_by_key(|other| other.abs_diff(centre));
+            match far {
+                Some(far) => self.reels.remove(&far),
+                None => break,
+            };
+        }
+    }
+
+    /// Whether a window is here.
+    pub fn has(&self, number: u64) -> bool {
+        self.reels.contains_key(&number)
+    }
+
+    /// The player of the current window.
+    pub fn player(&self) -> Option<&Player> {
+        self.current
+            .and_then(|number| self.reels.get(&number))
+            .map(|reel| &reel.player)
+    }
+
+    /// The current window.
+    pub fn current(&self) -> Option<u64> {
+        self.current
+    }
+
+    /// Goes to the place after all records up to and including `at_ns`; says
+    /// whether its window is here.
+    pub fn seek_ns(&mut self, at_ns: u64) -> bool {
+        let number = window_of(at_ns);
+        let Some(reel) = self.reels.get_mut(&number) else {
+            return false;
+        };
+        reel.player.seek_ns(at_ns);
+        self.current = Some(number);
+        true
+    }
+
+    /// Goes on by one record, or back, and gives the time there; nothing if the
+    /// window that this leads to is not here.
+    pub fn step(&mut self, is_forward: bool) -> Option<u64> {
+        let number = self.current?;
+        let player = &mut self.reels.get_mut(&number)?.player;
+        let (position, last) = (player.position(), player.recording().events.len());
+        if is_forward && position < last {
+            return Some(player.step(1));
+        }
+        if !is_forward && position > 0 {
+            return Some(player.step(-1));
+        }
+        let next = if is_forward {
+            number + 1
+        } else {
+            number.checked_sub(1)?
+        };
+        let player = &mut self.reels.get_mut(&next)?.player;
+        let records = player.recording().events.len();
+        player.seek(if is_forward {
+            1
+        } else {
+            records.saturating_sub(1)
+        });
+        self.current = Some(next);
+        Some(player.step(0))
+    }
+
+    /// The timelines of the windows that overlap a stretch of time.
+    pub fn timelines(&self, from_ns: u64, to_ns: u64) -> Vec<Rc<Timeline>> {
+        let range = window_of(from_ns)..=window_of(to_ns).max(window_of(from_ns));
+        self.reels
+            .range(range)
+            .map(|(_, reel)| Rc::clone(&reel.timeline))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zswap_lab::{Run, Scenario};
+
+    fn film(windows: u64) -> Film {
+        let scenario = Scenario::named("b1-1cpu").expect("built in");
+        let mut run = Run::start(&scenario, 1).expect("it starts");
+        let mut film = Film::default();
+        for number in 0..windows {
+            film.insert(
+                number,
+                run.record((number + 1) * WINDOW_NS).expect("it runs"),
+            );
+        }
+        film
+    }
+
+    #[test]
+    fn stepping_crosses_the_seam_of_two_windows_and_comes_back() {
+        let mut film = film(2);
+        assert!(film.seek_ns(WINDOW_NS));
+        let there = film.player().expect("here").state().clone();
+        assert_eq!(film.current(), Some(0));
+        let at_ns = film.step(true).expect("the next window is here");
+        assert!(at_ns > WINDOW_NS && film.current() == Some(1));
+        film.step(false).expect("the same window");
+        assert_eq!(film.player().map(Player::state), Some(&there));
+        film.step(false).expect("the window before");
+        assert_eq!(film.current(), Some(0));
+        film.step(true).expect("still there");
+        assert_eq!(film.player().map(Player::state), Some(&there));
+    }
+
+    #[test]
+    fn what_is_not_here_is_not_gone_to() {
+        let mut film = film(1);
+        assert!(!film.seek_ns(WINDOW_NS + 1));
+        assert!(film.seek_ns(WINDOW_NS));
+        assert_eq!(film.step(true), None);
+    }
+}

@@ -1,0 +1,182 @@
+//! The code that runs: the path source around the lines that tasks are at.
+
+use std::rc::Rc;
+use yew::prelude::*;
+use zswap_lab::{TaskId, source_of};
+use zswap_view::scene::role_class;
+use zswap_view::{Frame, TaskFrame};
+
+/// Lines shown before and after one that a task is at.
+const AROUND: u32 = 3;
+/// So many places at most.
+const PLACES: usize = 2;
+
+/// What is shown.
+#[derive(PartialEq, Properties)]
+pub struct Props {
+    /// The frame.
+    pub frame: Rc<Frame>,
+    /// The task whose line comes first.
+    pub subject: TaskId,
+}
+
+/// A stretch of a file.
+#[derive(PartialEq)]
+struct Place {
+    file: String,
+    from: u32,
+    to: u32,
+}
+
+/// The code pane.
+#[component]
+pub fn Code(props: &Props) -> Html {
+    let places = places(&props.frame, props.subject);
+    html! {
+        <section class="code" aria-label="The code that runs">
+            <h2>{"The code that runs"}</h2>
+            if places.is_empty() {
+                <p>{"None of these tasks is in zswap's code now."}</p>
+            }
+            { for places.iter().map(|place| draw_place(&props.frame, place)) }
+        </section>
+    }
+}
+
+/// The places to show: that of the subject, then that of an alarm's owner, then
+/// that of the running task.
+fn places(frame: &Frame, subject: TaskId) -> Vec<Place> {
+    let owner = frame.alarm.as_ref().map(|alarm| alarm.owner);
+    let running = frame.cpus.iter().find_map(|cpu| cpu.running);
+    let mut places: Vec<Place> = Vec::new();
+    for id in [Some(subject), owner, running].into_iter().flatten() {
+        let line = frame
+            .tasks
+            .get(id.index())
+            .and_then(|task| task.line.as_ref());
+        let Some(line) = line.filter(|line| source_of(&line.file).is_some()) else {
+            continue;
+        };
+        let (from, to) = (line.line.saturating_sub(AROUND).max(1), line.line + AROUND);
+        let touching = places
+            .iter_mut()
+            .find(|place| place.file == line.file && from <= place.to + 2 && to + 2 >= place.from);
+        match touching {
+            Some(place) => {
+                place.from = place.from.min(from);
+                place.to = place.to.max(to);
+            }
+            None => places.push(Place {
+                file: line.file.clone(),
+                from,
+                to,
+            }),
+        }
+    }
+    places.truncate(PLACES);
+    places
+}
+
+fn draw_place(frame: &Frame, place: &Place) -> Html {
+    let source = source_of(&place.file).unwrap_or_default();
+    let name = place.file.rsplit('/').next().unwrap_or_default();
+    let skipped = place.from as usize - 1;
+    let count = (place.to - place.from) as usize + 1;
+    let lines: Vec<&str> = source.lines().skip(skipped).take(count).collect();
+    let indent = lines.iter().filter(|line| !line.trim().is_empty());
+    let indent = indent
+        .map(|line| line.len() - line.trim_start().len())
+        .min()
+        .unwrap_or(0);
+    html! {
+        <figure>
+            <figcaption>{name}</figcaption>
+            <div class="listing" tabindex="0" role="region" aria-label={format!("Source of {name}")}>
+                { for (place.from..).zip(lines).map(|(number, line)| {
+                    draw_line(frame, place, number, line.get(indent..).unwrap_or_default())
+                }) }
+            </div>
+        </figure>
+    }
+}
+
+fn draw_line(frame: &Frame, place: &Place, number: u32, line: &str) -> Html {
+    let is_here = |task: &&TaskFrame| {
+        task.line
+            .as_ref()
+            .is_some_and(|at| at.line == number && at.file == place.file)
+    };
+    let here: Vec<&TaskFrame> = frame.tasks.iter().filter(is_here).collect();
+    let marked = (!here.is_empty()).then_some("marked");
+    html! {
+        <div class={classes!("line", marked)}>
+            <span class="markers">
+                { for here.iter().map(|task| {
+                    let alarm = task.alarm.then_some("alarm");
+                    html! { <span class={classes!("marker", role_class(task.role), alarm)}>{task.label.clone()}</span> }
+                }) }
+            </span>
+            <span class="number">{number}</span>
+            <code>{ for words(line).map(|(class, word)| match class {
+                Some(class) => html! { <span {class}>{word}</span> },
+                None => html! { {word} },
+            }) }</code>
+        </div>
+    }
+}
+
+const KEYWORDS: [&str; 18] = [
+    "pub", "async", "fn", "let", "await", "match", "if", "else", "return", "mut", "for", "in",
+    "const", "struct", "enum", "use", "impl", "as",
+];
+
+/// A line in parts, each with its class. A comment runs to the end; words are
+/// told apart by a list.
+fn words(line: &str) -> impl Iterator<Item = (Option<&'static str>, &str)> {
+    let (code, comment) = match line.find("//") {
+        Some(at) => line.split_at(at),
+        None => (line, ""),
+    };
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut parts = Vec::new();
+    let mut rest = code;
+    while let Some(first) = rest.chars().next() {
+        let kind = is_word(first);
+        let end = rest.find(|c| is_word(c) != kind).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        let calls = kind && after.starts_with('(');
+        let class = match part {
+            _ if KEYWORDS.contains(&part) => Some("keyword"),
+            _ if calls => Some("call"),
+            _ => None,
+        };
+        parts.push((class, part));
+        rest = after;
+    }
+    if !comment.is_empty() {
+        parts.push((Some("comment"), comment));
+    }
+    parts.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_the_sum_of_its_parts() {
+        for line in [
+            "    task.mutex_lock(ctx.mutex).await; // waits",
+            "",
+            "/// `a`",
+            "let é = 1;",
+        ] {
+            let whole: String = words(line).map(|(_, word)| word).collect();
+            assert_eq!(whole, line);
+        }
+        let classes: Vec<_> = words("let x = lock(y);")
+            .filter_map(|(class, _)| class)
+            .collect();
+        assert_eq!(classes, ["keyword", "call"]);
+    }
+}

@@ -1,0 +1,235 @@
+//! Every timed read of the run as a dot, and what they come to in words.
+
+use crate::field::{Field, HIGHEST_NS, SLOW_NS, height};
+use crate::paint;
+use crate::parts::axis::percent;
+use crate::protocol::{Progress, SlimRead};
+use std::rc::Rc;
+use web_sys::{HtmlCanvasElement, HtmlElement};
+use yew::prelude::*;
+use zswap_view::in_words_ns;
+use zswap_view::scene::Theme;
+use zswap_view::scene::units::count;
+
+/// The dots, as the painter takes them.
+#[derive(Clone, Debug)]
+pub struct Dots {
+    /// Column, row, how many reads.
+    pub cells: Rc<Vec<(usize, usize, u32)>>,
+    /// The reads that are drawn one by one.
+    pub rare: Rc<Vec<SlimRead>>,
+    /// The end of the run, in ns.
+    pub end_ns: u64,
+    /// How many reads they are: dots are only ever added within a run.
+    reads: u64,
+}
+
+impl PartialEq for Dots {
+    fn eq(&self, other: &Dots) -> bool {
+        self.reads == other.reads && self.end_ns == other.end_ns
+    }
+}
+
+impl Dots {
+    /// The dots of a field.
+    pub fn of(field: &Field, end_ns: u64) -> Dots {
+        Dots {
+            cells: Rc::new(field.cells().collect()),
+            rare: Rc::new(field.rare().collect()),
+            end_ns,
+            reads: field.count(),
+        }
+    }
+
+    /// The rare read closest to a point, with both coordinates from 0 to 1.
+    fn nearest(&self, x: f64, y: f64, aspect: f64) -> Option<SlimRead> {
+        let distance = |read: &SlimRead| {
+            let dx = (read.begin_ns as f64 / self.end_ns.max(1) as f64 - x) * aspect;
+            let dy = height(read.latency_ns as f64) - y;
+            (dx * dx + dy * dy).sqrt()
+        };
+        let near = self.rare.iter().map(|read| (distance(read), *read));
+        let near = near.min_by(|a, b| a.0.total_cmp(&b.0));
+        near.filter(|(distance, _)| *distance < 0.12)
+            .map(|(_, read)| read)
+    }
+}
+
+/// What is shown and told.
+#[derive(PartialEq, Properties)]
+pub struct Props {
+    /// The number of the run.
+    pub run: u32,
+    /// The dots.
+    pub cells: Dots,
+    /// Reads so far.
+    pub count: u64,
+    /// Reads over 10 ms so far.
+    pub slow: u64,
+    /// The slowest reads, slowest first.
+    pub slowest: Vec<SlimRead>,
+    /// How far the pass is.
+    pub progress: Progress,
+    /// The time shown, in ns.
+    pub at_ns: u64,
+    /// The colours.
+    pub theme: Theme,
+    /// Go to a read.
+    pub on_open: Callback<SlimRead>,
+    /// Go to a moment.
+    pub on_seek: Callback<u64>,
+}
+
+/// The dots with their axis, and the words.
+#[component]
+pub fn ReadsView(props: &Props) -> Html {
+    let canvas = use_node_ref();
+    let surface = use_node_ref();
+    {
+        let canvas = canvas.clone();
+        let dots = props.cells.clone();
+        use_effect_with(
+            (props.cells.clone(), props.theme, props.run, width()),
+            move |(_, theme, ..)| {
+                if let Some(canvas) = canvas.cast::<HtmlCanvasElement>() {
+                    paint::dots::paint(&canvas, &dots, *theme);
+                }
+            },
+        );
+    }
+    html! {
+        <section class="reads" aria-label="All reads">
+            <h2>{"Every read of the run"}<small>{"each dot is a read; higher took longer, ten times per line"}</small></h2>
+            <div class="dots">
+                <ul aria-hidden="true">{ for LINES.iter().rev().map(|&(_, words)| html! { <li>{words}</li> }) }</ul>
+                <div class="surface" ref={surface.clone()} onclick={clicked(props, surface)}>
+                    <canvas ref={canvas}></canvas>
+                    { overlay(props) }
+                </div>
+            </div>
+            <p class="sum">{sum(props)}</p>
+            <div class="jumps" role="group" aria-label="The slowest reads">
+                { for props.slowest.iter().map(|&read| {
+                    let open = props.on_open.reform(move |_: MouseEvent| read);
+                    let at_s = read.begin_ns as f64 / 1e9;
+                    html! {
+                        <button type="button" onclick={open} data-begin-ns={read.begin_ns.to_string()}
+                            data-latency-ns={read.latency_ns.to_string()}>
+                            <b>{in_words_ns(read.latency_ns)}</b>{format!(" at {at_s:.2} s")}
+                        </button>
+                    }
+                }) }
+            </div>
+        </section>
+    }
+}
+
+/// The lines of the scale, from the bottom.
+const LINES: [(f64, &str); 4] = [
+    (1e4, "10 µs"),
+    (1e5, "100 µs"),
+    (1e6, "1 ms"),
+    (1e7, "10 ms"),
+];
+
+fn width() -> i32 {
+    let width = crate::dom::window().and_then(|window| window.inner_width().ok()?.as_f64());
+    width.unwrap_or(0.0) as i32
+}
+
+/// Goes to the read closest to the click, or else to the moment.
+fn clicked(props: &Props, surface: NodeRef) -> Callback<MouseEvent> {
+    let (dots, on_open, on_seek) = (
+        props.cells.clone(),
+        props.on_open.clone(),
+        props.on_seek.clone(),
+    );
+    Callback::from(move |event: MouseEvent| {
+        let Some(surface) = surface.cast::<HtmlElement>() else {
+            return;
+        };
+        let rect = surface.get_bounding_client_rect();
+        let x = (f64::from(event.client_x()) - rect.left()) / rect.width().max(1.0);
+        let y = 1.0 - (f64::from(event.client_y()) - rect.top()) / rect.height().max(1.0);
+        match dots.nearest(x, y, rect.width() / rect.height().max(1.0)) {
+            Some(read) => on_open.emit(read),
+            None => on_seek.emit((x.clamp(0.0, 1.0) * dots.end_ns as f64) as u64),
+        }
+    })
+}
+
+/// Lines, cursor, and a ring around the slowest read.
+fn overlay(props: &Props) -> Html {
+    let end = props.cells.end_ns as f64;
+    let y = |ns: f64| format!("{:.2}%", (1.0 - height(ns)) * 100.0);
+    let cursor = percent(props.at_ns as f64, 0.0, end);
+    html! {
+        <svg class="overlay" aria-hidden="true">
+            { for LINES.iter().map(|&(ns, _)| html! {
+                <line class="grid" x1="0" x2="100%" y1={y(ns)} y2={y(ns)} />
+            }) }
+            <line class="cursor" x1={cursor.clone()} x2={cursor} y1="0" y2="100%" />
+            { for props.slowest.first().map(|read| {
+                let share = read.begin_ns as f64 / end.max(1.0);
+                let x = percent(read.begin_ns as f64, 0.0, end);
+                let (anchor, shift) = if share > 0.6 { ("end", "-11") } else { ("start", "11") };
+                let at = y((read.latency_ns as f64).min(HIGHEST_NS));
+                html! { <>
+                    <circle class="ring" cx={x.clone()} cy={at.clone()} r="6.5" />
+                    <text class="label" {x} y={at} dx={shift} dy="4" text-anchor={anchor}>
+                        {format!("slowest: {}", in_words_ns(read.latency_ns))}
+                    </text>
+                </> }
+            }) }
+        </svg>
+    }
+}
+
+/// What the reads come to, in a few words.
+fn sum(props: &Props) -> String {
+    let [p50, p99, p999] = props.progress.percentiles_ns.map(in_words_ns);
+    let at_s = props.progress.at_ns as f64 / 1e9;
+    let reads = count(props.count);
+    let (Some(slowest), true) = (props.slowest.first(), props.progress.at_ns > 0) else {
+        return format!("{reads} reads so far.");
+    };
+    let slow = match props.slow {
+        0 => format!(
+            "None took more than {}.",
+            in_words_ns(SLOW_NS).replace(".0", "")
+        ),
+        slow => format!("{} took more than 10 ms.", count(slow)),
+    };
+    format!(
+        "{reads} reads in {at_s:.1} s. Half took at most {p50}, 99 of 100 at most {p99}, 999 of 1000 \
+         at most {p999}. The slowest took {}. {slow}",
+        in_words_ns(slowest.latency_ns)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_click_finds_the_dot_it_meant() {
+        let slow = SlimRead {
+            begin_ns: 30_000_000,
+            latency_ns: 20_000_000,
+        };
+        let mut field = Field::default();
+        field.extend(
+            &[
+                SlimRead {
+                    begin_ns: 0,
+                    latency_ns: 9_000,
+                },
+                slow,
+            ],
+            100_000_000,
+        );
+        let dots = Dots::of(&field, 100_000_000);
+        assert_eq!(dots.nearest(0.31, height(19e6), 4.0), Some(slow));
+        assert_eq!(dots.nearest(0.0, height(9e3), 4.0), None);
+    }
+}

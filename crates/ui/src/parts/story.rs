@@ -1,0 +1,151 @@
+//! What is to be seen, in words: the headline, the parts played, the design.
+
+use crate::parts::sign;
+use crate::protocol::SlimRead;
+use std::rc::Rc;
+use yew::prelude::*;
+use zswap_lab::{Context as Design, Role};
+use zswap_view::{Alarm, Frame, TaskFrame, in_words_ns, nice_in_words};
+
+/// What it is about.
+#[derive(PartialEq, Properties)]
+pub struct Props {
+    /// The chosen design.
+    pub design: Design,
+    /// The frame shown.
+    pub frame: Option<Rc<Frame>>,
+    /// The page has not opened at a read yet.
+    pub searching: bool,
+    /// The slowest read so far.
+    pub slowest: Option<SlimRead>,
+    /// Go to a read.
+    pub on_open: Callback<SlimRead>,
+}
+
+/// The words beside the figure.
+#[component]
+pub fn Story(props: &Props) -> Html {
+    let Some(frame) = &props.frame else {
+        return html! { <section class="story"><h1>{"The model starts."}</h1></section> };
+    };
+    let on_open = props.on_open.clone();
+    let to_slowest = props.slowest.map(|read| {
+        html! {
+            <button type="button" class="jump" onclick={move |_| on_open.emit(read)}>
+                {format!("Go to the slowest read: {}", in_words_ns(read.latency_ns))}
+            </button>
+        }
+    });
+    html! {
+        <section class="story">
+            <h1>{headline(frame, props.searching)}</h1>
+            if let Some(alarm) = &frame.alarm {
+                <p class="lead">{alarm_words(frame, alarm)}</p>
+            }
+            <p>{design_words(props.design)}</p>
+            { for to_slowest }
+            { cast(frame) }
+        </section>
+    }
+}
+
+fn headline(frame: &Frame, searching: bool) -> String {
+    let Some(alarm) = &frame.alarm else {
+        return match searching {
+            true => "Looking for a slow read.".to_owned(),
+            false => "Nobody waits for a task that is not running.".to_owned(),
+        };
+    };
+    let weights = || frame.tasks.iter().map(|task| task.weight);
+    let weight = |task: zswap_lab::TaskId| Some(frame.tasks[task.index()].weight);
+    let is_extreme =
+        weight(alarm.waiter) == weights().max() && weight(alarm.owner) == weights().min();
+    match is_extreme {
+        true => "The most important task is waiting for the least important one.".to_owned(),
+        false => {
+            let name = |task: zswap_lab::TaskId| frame.tasks[task.index()].name.as_str();
+            format!(
+                "{} is waiting for {}, which does not run.",
+                capital(name(alarm.waiter)),
+                name(alarm.owner)
+            )
+        }
+    }
+}
+
+fn capital(name: &str) -> String {
+    let mut letters = name.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+fn alarm_words(frame: &Frame, alarm: &Alarm) -> String {
+    let owner = &frame.tasks[alarm.owner.index()];
+    let lock = &frame.locks[alarm.lock.index()];
+    let off = in_words_ns(frame.at_ns.saturating_sub(owner.since_ns));
+    let waited = in_words_ns(frame.at_ns.saturating_sub(alarm.since_ns));
+    let waiter = &frame.tasks[alarm.waiter.index()].name;
+    let how = match lock.handed_over {
+        true => "was handed the mutex and has not had the CPU since",
+        false => "lost the CPU with the mutex in its hand",
+    };
+    format!(
+        "{} {how}: {off} ago. {} has waited for {waited} and cannot go on before {} runs again.",
+        capital(&owner.name),
+        capital(waiter),
+        owner.name,
+    )
+}
+
+fn design_words(design: Design) -> &'static str {
+    match design {
+        Design::Shared => {
+            "Linux zswap keeps cold memory in RAM, compressed. Here, on each CPU one lock, a mutex, \
+             stands before all compressing and decompressing. Its owner can lose the CPU; the others \
+             wait for it in a queue."
+        }
+        Design::Split => {
+            "With patch 1, compressing and decompressing have a lock each, so a task that needs a page \
+             back no longer waits for one that puts a page away. It can still wait for another that \
+             needs a page back."
+        }
+        Design::Onstack => {
+            "With patch 2, a task that needs a page back brings along what decompressing takes, on its \
+             own stack, and needs no lock. It waits for nobody but the CPU."
+        }
+    }
+}
+
+/// Who takes part: one line per role.
+fn cast(frame: &Frame) -> Html {
+    let line = |role: Role, what: &'static str| {
+        let of_role: Vec<&TaskFrame> = frame
+            .tasks
+            .iter()
+            .filter(|task| task.role == role)
+            .collect();
+        let first = of_role.first()?;
+        let letter = first.label.get(..1).unwrap_or_default().to_owned();
+        let name = first.name.split(' ').next().unwrap_or_default().to_owned();
+        let count = of_role.len();
+        let who = if count == 1 {
+            name
+        } else {
+            format!("{count} {name}s")
+        };
+        Some(html! {
+            <li>
+                { sign(role, &letter) }
+                <span><b>{who}</b>{format!(", nice {}", nice_in_words(first.nice))}<small>{what}</small></span>
+            </li>
+        })
+    };
+    html! {
+        <ul class="cast" aria-label="Who takes part">
+            { for line(Role::Reader, "reads its pages back, and matters most") }
+            { for line(Role::Worker, "put pages away and take them back, at low priority") }
+            { for line(Role::Spinner, "only computes") }
+            <li class="hint"><small>{"Nice is priority: −19 counts most, +19 least."}</small></li>
+        </ul>
+    }
+}

@@ -1,0 +1,338 @@
+//! The timeline of the stretch around the time shown: a painted canvas with
+//! axis, cursor, bracket and names over it.
+
+use crate::dom::Listener;
+use crate::paint;
+use crate::parts::axis::{axis_words, percent, round_places, share};
+use crate::parts::sign;
+use crate::protocol::SlimRead;
+use crate::session::View;
+use core::cell::RefCell;
+use std::rc::Rc;
+use web_sys::{HtmlCanvasElement, HtmlElement, PointerEvent, WheelEvent};
+use yew::prelude::*;
+use zswap_lab::TaskId;
+use zswap_view::scene::Theme;
+use zswap_view::timeline::Timeline;
+use zswap_view::{Frame, in_words_ns, nice_in_words};
+
+/// What somebody does to the timeline.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Gesture {
+    /// Make what is shown longer by this factor, around this share of it.
+    Zoom {
+        /// Above 1 more is shown.
+        factor: f64,
+        /// What stays where it is.
+        around: f64,
+    },
+    /// Show what comes later, by this share of the length shown.
+    Pan {
+        /// The share.
+        share: f64,
+    },
+}
+
+/// What the timeline shows and tells.
+#[derive(PartialEq, Properties)]
+pub struct Props {
+    /// The windows.
+    pub timelines: Vec<Rc<Timeline>>,
+    /// The stretch shown.
+    pub view: View,
+    /// The time shown, in ns.
+    pub at_ns: u64,
+    /// The read under way.
+    pub read: Option<SlimRead>,
+    /// The colours.
+    pub theme: Theme,
+    /// The frame, for the names.
+    pub frame: Option<Rc<Frame>>,
+    /// Zoom or move.
+    pub on_gesture: Callback<Gesture>,
+    /// Go to a moment.
+    pub on_seek: Callback<u64>,
+}
+
+/// Height of a lane in CSS px; the style sheet gives the names the same.
+pub const LANE_H: f64 = 22.0;
+/// Height of the axis above the lanes.
+const AXIS_H: f64 = 20.0;
+/// Height below the lanes, for the bracket.
+const BRACKET_H: f64 = 34.0;
+
+/// The timeline.
+#[component]
+pub fn TimelineView(props: &Props) -> Html {
+    let canvas = use_node_ref();
+    let surface = use_node_ref();
+    {
+        let canvas = canvas.clone();
+        let (timelines, view, theme) = (props.timelines.clone(), props.view, props.theme);
+        use_effect(move || {
+            if let Some(canvas) = canvas.cast::<HtmlCanvasElement>() {
+                paint::timeline::paint(&canvas, &timelines, view, theme);
+            }
+        });
+    }
+    let latest = use_mut_ref(|| (props.view, Callback::noop(), Callback::noop()));
+    *latest.borrow_mut() = (props.view, props.on_gesture.clone(), props.on_seek.clone());
+    {
+        let surface = surface.clone();
+        use_effect_with((), move |()| {
+            let listeners = surface
+                .cast::<HtmlElement>()
+                .map(|surface| listen(&surface, &latest));
+            move || drop(listeners)
+        });
+    }
+    let order: Vec<TaskId> = props.timelines.first().map_or_else(Vec::new, |timeline| {
+        timeline.lanes.iter().map(|lane| lane.task).collect()
+    });
+    html! {
+        <section class="timeline" aria-label="Timeline">
+            <h2>{title(props)}<small class="key">
+                <i class="solid"></i>{"running"}<i class="hatched"></i>{"asleep on a mutex"}
+                <i class="owns"></i>{"owns the mutex"}<i class="owns alarm"></i>{"owns it, wanted, not running"}
+            </small></h2>
+            <div class="lanes">
+                <ul>{ for order.iter().map(|&task| lane_name(props, task)) }</ul>
+                <div class="surface" ref={surface} role="img" aria-label={label(props)}>
+                    <canvas ref={canvas} height={(order.len() as f64 * LANE_H).to_string()}></canvas>
+                    { overlay(props, order.len()) }
+                </div>
+            </div>
+            { buttons(props) }
+        </section>
+    }
+}
+
+fn title(props: &Props) -> &'static str {
+    match props.read {
+        Some(read) if read.latency_ns > 1_000_000 => "One slow read",
+        _ => "Who runs when",
+    }
+}
+
+fn label(props: &Props) -> String {
+    let length = in_words_ns(props.view.length().max(0.0) as u64);
+    match props.read {
+        Some(read) => format!(
+            "{length} of the run, with a read that takes {}. Zoom with the buttons below.",
+            in_words_ns(read.latency_ns)
+        ),
+        None => format!("{length} of the run. Zoom with the buttons below."),
+    }
+}
+
+fn lane_name(props: &Props, task: TaskId) -> Html {
+    let task = props
+        .frame
+        .as_ref()
+        .and_then(|frame| frame.tasks.get(task.index()));
+    let Some(task) = task else {
+        return html! { <li></li> };
+    };
+    html! {
+        <li class={task.alarm.then_some("alarm")}>
+            { sign(task.role, &task.label) }<span>{task.name.clone()}</span>
+            <small>{nice_in_words(task.nice)}</small>
+        </li>
+    }
+}
+
+fn buttons(props: &Props) -> Html {
+    let gesture = |gesture: Gesture| props.on_gesture.reform(move |_: MouseEvent| gesture);
+    let zoom = |factor| {
+        gesture(Gesture::Zoom {
+            factor,
+            around: 0.5,
+        })
+    };
+    html! {
+        <div class="zoom" role="group" aria-label="Timeline view">
+            <button type="button" aria-label="Earlier" onclick={gesture(Gesture::Pan { share: -0.3 })}>{"←"}</button>
+            <button type="button" aria-label="Zoom out" onclick={zoom(1.8)}>{"−"}</button>
+            <button type="button" aria-label="Zoom in" onclick={zoom(1.0 / 1.8)}>{"+"}</button>
+            <button type="button" aria-label="Later" onclick={gesture(Gesture::Pan { share: 0.3 })}>{"→"}</button>
+        </div>
+    }
+}
+
+/// Axis, cursor and bracket.
+fn overlay(props: &Props, lanes: usize) -> Html {
+    let View { from_ns, to_ns } = props.view;
+    let foot = AXIS_H + lanes as f64 * LANE_H;
+    let read = props
+        .read
+        .filter(|read| read.latency_ns as f64 > props.view.length() * 0.04);
+    let origin = read.map_or(from_ns, |read| read.begin_ns as f64);
+    let at = |ns: f64| percent(ns, from_ns, to_ns);
+    let places = round_places(from_ns - origin, to_ns - origin, 7);
+    let cursor = at(props.at_ns as f64);
+    html! {
+        <svg class="overlay" aria-hidden="true" height={(foot + BRACKET_H).to_string()}>
+            { for places.into_iter().map(|place| {
+                let x = at(origin + place);
+                let inside = share(origin + place, from_ns, to_ns);
+                let words = axis_words(place, to_ns - from_ns);
+                html! { <>
+                    <line class="grid" x1={x.clone()} x2={x.clone()} y1={AXIS_H.to_string()} y2={foot.to_string()} />
+                    if (0.03..0.97).contains(&inside) {
+                        <text class="tick" {x} y="12" text-anchor="middle">{words}</text>
+                    }
+                </> }
+            }) }
+            { for read.map(|read| bracket(read, props.view, foot)) }
+            <line class="cursor" x1={cursor.clone()} x2={cursor.clone()} y1="14" y2={foot.to_string()} />
+            <circle class="cursor" cx={cursor} cy="14" r="4" />
+        </svg>
+    }
+}
+
+fn bracket(read: SlimRead, view: View, foot: f64) -> Html {
+    let View { from_ns, to_ns } = view;
+    let (begin, end) = (read.begin_ns as f64, read.end_ns() as f64);
+    let (x1, x2) = (percent(begin, from_ns, to_ns), percent(end, from_ns, to_ns));
+    let middle = (begin.max(from_ns) + end.min(to_ns)) / 2.0;
+    let middle = share(middle, from_ns, to_ns).clamp(0.25, 0.75);
+    let y = foot + 8.0;
+    let words = format!("this read takes {}", in_words_ns(read.latency_ns));
+    html! {
+        <g class="bracket">
+            <line x1={x1.clone()} x2={x1.clone()} y1={(y - 5.0).to_string()} y2={y.to_string()} />
+            <line x1={x1} x2={x2.clone()} y1={y.to_string()} y2={y.to_string()} />
+            <line x1={x2.clone()} x2={x2} y1={(y - 5.0).to_string()} y2={y.to_string()} />
+            <text x={format!("{:.2}%", middle * 100.0)} y={(y + 16.0).to_string()}
+                text-anchor="middle">{words}</text>
+        </g>
+    }
+}
+
+/// The view and the callbacks of the last rendering, for listeners that live
+/// longer than one.
+type Latest = Rc<RefCell<(View, Callback<Gesture>, Callback<u64>)>>;
+
+/// Pointers that are down: number, last place, and how far it has gone.
+#[derive(Default)]
+struct Pointers {
+    down: Vec<(i32, f64)>,
+    moved: f64,
+    /// Distance of two fingers.
+    spread: f64,
+}
+
+fn listen(surface: &HtmlElement, latest: &Latest) -> Vec<Listener> {
+    let pointers = Rc::new(RefCell::new(Pointers::default()));
+    let wheel = {
+        let (surface, latest) = (surface.clone(), Rc::clone(latest));
+        move |event: WheelEvent| {
+            event.prevent_default();
+            let around = place(&surface, event.client_x());
+            let (x, y) = (event.delta_x(), event.delta_y());
+            let gesture = if x.abs() > y.abs() || event.shift_key() {
+                Gesture::Pan {
+                    share: (if x == 0.0 { y } else { x }) / 1000.0,
+                }
+            } else {
+                Gesture::Zoom {
+                    factor: 1.002_f64.powf(y.clamp(-400.0, 400.0)),
+                    around,
+                }
+            };
+            let callback = latest.borrow().1.clone();
+            callback.emit(gesture);
+        }
+    };
+    let down = {
+        let (surface, pointers) = (surface.clone(), Rc::clone(&pointers));
+        move |event: PointerEvent| {
+            // A pointer that is gone already cannot be captured.
+            let _ = surface.set_pointer_capture(event.pointer_id());
+            let mut pointers = pointers.borrow_mut();
+            if pointers.down.is_empty() {
+                pointers.moved = 0.0;
+            }
+            pointers
+                .down
+                .push((event.pointer_id(), f64::from(event.client_x())));
+            pointers.spread = pointers.distance();
+        }
+    };
+    let moved = {
+        let (surface, latest, pointers) =
+            (surface.clone(), Rc::clone(latest), Rc::clone(&pointers));
+        move |event: PointerEvent| {
+            let width = surface.client_width().max(1);
+            let gesture = pointers
+                .borrow_mut()
+                .move_to(&event, &surface, f64::from(width));
+            if let Some(gesture) = gesture {
+                let callback = latest.borrow().1.clone();
+                callback.emit(gesture);
+            }
+        }
+    };
+    let up = {
+        let (surface, latest) = (surface.clone(), Rc::clone(latest));
+        move |event: PointerEvent| {
+            let mut pointers = pointers.borrow_mut();
+            pointers
+                .down
+                .retain(|pointer| pointer.0 != event.pointer_id());
+            let is_click = pointers.moved < 4.0 && pointers.down.is_empty();
+            if is_click && event.type_() == "pointerup" {
+                let (view, _, on_seek) = latest.borrow().clone();
+                let at_ns = view.from_ns + view.length() * place(&surface, event.client_x());
+                on_seek.emit(at_ns.max(0.0) as u64);
+            }
+        }
+    };
+    vec![
+        Listener::new(surface, "wheel", wheel),
+        Listener::new(surface, "pointerdown", down),
+        Listener::new(surface, "pointermove", moved),
+        Listener::new(surface, "pointerup", up.clone()),
+        Listener::new(surface, "pointercancel", up),
+    ]
+}
+
+impl Pointers {
+    fn distance(&self) -> f64 {
+        match self.down.as_slice() {
+            [a, b, ..] => (a.1 - b.1).abs().max(8.0),
+            _ => 0.0,
+        }
+    }
+
+    fn move_to(
+        &mut self,
+        event: &PointerEvent,
+        surface: &HtmlElement,
+        width: f64,
+    ) -> Option<Gesture> {
+        let x = f64::from(event.client_x());
+        let pointer = self
+            .down
+            .iter_mut()
+            .find(|pointer| pointer.0 == event.pointer_id())?;
+        let by = x - pointer.1;
+        pointer.1 = x;
+        self.moved += by.abs();
+        if let [a, b, ..] = self.down.as_slice() {
+            let middle = (a.1 + b.1) / 2.0;
+            let spread = self.distance();
+            let factor = self.spread / spread;
+            self.spread = spread;
+            let around = place(surface, middle as i32);
+            return Some(Gesture::Zoom { factor, around });
+        }
+        (self.moved >= 4.0).then_some(Gesture::Pan { share: -by / width })
+    }
+}
+
+/// A place of the window as a share of the surface's width.
+fn place(surface: &HtmlElement, client_x: i32) -> f64 {
+    let rect = surface.get_bounding_client_rect();
+    ((f64::from(client_x) - rect.left()) / rect.width().max(1.0)).clamp(0.0, 1.0)
+}
