@@ -154,7 +154,7 @@ fn row_words(task: &TaskFrame) -> &'static str {
         Status::Preempted if !task.holds.is_empty() => "owns a lock",
         Status::Preempted => "interrupted",
         Status::Runnable => "ready",
-        Status::Delayed => "asleep, owes time",
+        Status::Delayed => "asleep, in debt",
         _ => "",
     }
 }
