@@ -244,7 +244,8 @@ impl Session {
                 number,
                 recording,
             } if run == self.run => {
-                self.film.insert(number, *recording);
+                let centre = window_of(self.goal_ns());
+                self.film.insert(number, *recording, centre);
                 self.asked.retain(|&asked| asked != number);
                 self.arrive();
             }
