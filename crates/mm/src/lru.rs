@@ -22,8 +22,8 @@
 //! lru.add(CgroupId::ROOT, EntryId(1))?;
 //! lru.add(CgroupId::ROOT, EntryId(2))?;
 //! let mut referenced = [true, true, true];
-//! let flag = |entry: EntryId| &mut referenced[entry.0 as usize];
-//! assert_eq!(lru.scan_second_chance(CgroupId::ROOT, flag), Some(Scan::Rotated(EntryId(1))));
+//! let scan = lru.scan_second_chance(CgroupId::ROOT, |entry| &mut referenced[entry.0 as usize]);
+//! assert_eq!(scan, Some(Scan::Rotated(EntryId(1))));
 //! # Ok::<(), zswap_mm::AllocError>(())
 //! ```
 

@@ -23,6 +23,7 @@
 use crate::fault::{AllocError, AllocSite, Failslab};
 use crate::z3fold::{Z3foldHandle, Z3foldPool};
 use crate::zbud::{ZbudHandle, ZbudPool};
+use crate::zsmalloc::in_one_piece;
 use crate::zsmalloc::{ZsHandle, ZsPool, ZsPoolError, ZsPoolOptions};
 use serde::{Deserialize, Serialize};
 
@@ -194,14 +195,7 @@ impl Zpool {
         length: usize,
         local_copy: &'a mut Vec<u8>,
     ) -> &'a [u8] {
-        let [first, second] = self.read_sg(handle, length);
-        if second.is_empty() {
-            return first;
-        }
-        local_copy.clear();
-        local_copy.extend_from_slice(first);
-        local_copy.extend_from_slice(second);
-        local_copy
+        in_one_piece(self.read_sg(handle, length), local_copy)
     }
 
     /// Pages held.

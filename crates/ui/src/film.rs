@@ -11,7 +11,7 @@ use std::rc::Rc;
 use zswap_lab::{Player, Recording};
 use zswap_view::timeline::Timeline;
 
-/// So many windows are kept; the ones farthest from the place go first.
+/// So many windows are kept.
 const KEPT: usize = 64;
 
 /// A window that is here.
@@ -35,18 +35,20 @@ pub fn window_of(at_ns: u64) -> u64 {
 }
 
 impl Film {
-    /// Takes a window in.
-    pub fn insert(&mut self, number: u64, recording: Recording) {
+    /// Takes a window in. Of too many, those farthest from the window `centre`
+    /// go: that is the one to be shown, whether it is here yet or not.
+    pub fn insert(&mut self, number: u64, recording: Recording, centre: u64) {
         let timeline = Rc::new(Timeline::of(&recording));
         let player = Player::new(recording);
         self.reels.insert(number, Reel { player, timeline });
         while self.reels.len() > KEPT {
-            let centre = self.current.unwrap_or(number);
-            let far = self
+            // What is on show stays until there is something else to show.
+            let others = self
                 .reels
                 .keys()
                 .copied()
-                .max_by_key(|other| other.abs_diff(centre));
+                .filter(|&other| Some(other) != self.current);
+            let far = others.max_by_key(|other| other.abs_diff(centre));
             match far {
                 Some(far) => self.reels.remove(&far),
                 None => break,
@@ -134,6 +136,7 @@ mod tests {
             film.insert(
                 number,
                 run.record((number + 1) * WINDOW_NS).expect("it runs"),
+                number,
             );
         }
         film
@@ -153,6 +156,17 @@ mod tests {
         assert_eq!(film.current(), Some(0));
         film.step(true).expect("still there");
         assert_eq!(film.player().map(Player::state), Some(&there));
+    }
+
+    #[test]
+    fn what_is_far_from_the_moment_sought_goes_first() {
+        let mut film = film(KEPT as u64);
+        assert!(film.seek_ns(1));
+        let player = film.player().expect("here");
+        let far = 10_000;
+        film.insert(far, player.recording().clone(), far);
+        assert!(film.has(far) && !film.has(1) && film.has(2));
+        assert!(film.has(0), "what is on show has gone");
     }
 
     #[test]

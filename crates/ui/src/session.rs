@@ -244,7 +244,8 @@ impl Session {
                 number,
                 recording,
             } if run == self.run => {
-                self.film.insert(number, *recording);
+                let centre = window_of(self.goal_ns());
+                self.film.insert(number, *recording, centre);
                 self.asked.retain(|&asked| asked != number);
                 self.arrive();
             }
@@ -293,7 +294,9 @@ impl Session {
             }
             let timelines = self.film.timelines(from_ns, to_ns);
             let alarm = longest_alarm(&timelines, from_ns, to_ns);
-            let (from_ns, to_ns) = alarm.unwrap_or((from_ns, to_ns));
+            // A short one is not what the read is about.
+            let telling = alarm.filter(|(from, to)| (to - from) * 5 > read.latency_ns);
+            let (from_ns, to_ns) = telling.unwrap_or((from_ns, to_ns));
             self.opening = None;
             self.sought_ns = (from_ns + (to_ns - from_ns) / 2) as f64;
         }

@@ -27,11 +27,10 @@
 //! ```
 
 mod rbtree;
-mod split;
+mod trees;
 mod xarray;
 
-pub use rbtree::RbTree;
-pub use split::{RbTreePer64M, XarrayPer64M};
+pub use trees::{RbTree, RbTreePer64M, Trees, XarrayPer64M};
 
 use crate::fault::{AllocError, Failslab};
 use serde::{Deserialize, Serialize};
@@ -205,7 +204,7 @@ pub trait SwapIndex<T> {
     /// The nodes of a tree, each after its parent.
     fn outline(&self, tree: usize) -> Vec<IndexNode>;
 
-    /// Lets node allocations fail.
+    /// Lets node allocations fail; the rb-trees make none.
     fn set_faults(&mut self, faults: Failslab);
 }
 

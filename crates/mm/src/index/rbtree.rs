@@ -9,7 +9,8 @@
 //! is the leaf that ends every way, which saves the code most of its special
 //! cases.
 
-use super::{IndexKind, IndexNode, IndexShape, NodeKind, SwapIndex, SwapSlot, check_slot};
+use super::trees::Root;
+use super::{IndexNode, IndexShape, NodeKind, SwapSlot};
 use crate::fault::{AllocError, Failslab};
 
 /// The leaf at the end of every way.
@@ -44,7 +45,7 @@ struct Node<T> {
 
 /// One red-black tree.
 #[derive(Clone, Debug)]
-pub(super) struct RbRoot<T> {
+pub struct RbRoot<T> {
     nodes: Vec<Node<T>>,
     free: Vec<u32>,
     root: u32,
@@ -53,16 +54,6 @@ pub(super) struct RbRoot<T> {
 }
 
 impl<T> RbRoot<T> {
-    pub(super) fn new() -> Self {
-        RbRoot {
-            nodes: Vec::new(),
-            free: Vec::new(),
-            root: NIL,
-            len: 0,
-            rotations: 0,
-        }
-    }
-
     fn node(&self, node: u32) -> &Node<T> {
         &self.nodes[node as usize]
     }
@@ -90,26 +81,6 @@ impl<T> RbRoot<T> {
             };
         }
         NIL
-    }
-
-    pub(super) fn load(&self, slot: u64) -> Option<&T> {
-        match self.find(slot) {
-            NIL => None,
-            found => self.node(found).entry.as_ref(),
-        }
-    }
-
-    pub(super) fn load_mut(&mut self, slot: u64) -> Option<&mut T> {
-        match self.find(slot) {
-            NIL => None,
-            found => self.node_mut(found).entry.as_mut(),
-        }
-    }
-
-    pub(super) fn store(&mut self, slot: u64, entry: T) -> Option<T> {
-        let old = self.erase(slot);
-        self.insert(slot, entry);
-        old
     }
 
     fn new_node(&mut self, slot: u64, entry: T) -> u32 {
@@ -228,7 +199,7 @@ impl<T> RbRoot<T> {
         self.node_mut(new).parent = parent;
     }
 
-    pub(super) fn erase(&mut self, slot: u64) -> Option<T> {
+    fn take(&mut self, slot: u64) -> Option<T> {
         let gone = self.find(slot);
         if gone == NIL {
             return None;
@@ -327,8 +298,53 @@ impl<T> RbRoot<T> {
             at = parent;
         }
     }
+}
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (SwapSlot, &T)> {
+impl<T> Root<T> for RbRoot<T> {
+    fn new() -> Self {
+        RbRoot {
+            nodes: Vec::new(),
+            free: Vec::new(),
+            root: NIL,
+            len: 0,
+            rotations: 0,
+        }
+    }
+
+    fn load(&self, slot: u64) -> Option<&T> {
+        match self.find(slot) {
+            NIL => None,
+            found => self.node(found).entry.as_ref(),
+        }
+    }
+
+    fn load_mut(&mut self, slot: u64) -> Option<&mut T> {
+        match self.find(slot) {
+            NIL => None,
+            found => self.node_mut(found).entry.as_mut(),
+        }
+    }
+
+    /// Allocates nothing: the kernel's nodes are in the entries.
+    fn store(
+        &mut self,
+        slot: u64,
+        entry: T,
+        _faults: &mut Failslab,
+    ) -> Result<Option<T>, AllocError> {
+        let old = self.take(slot);
+        self.insert(slot, entry);
+        Ok(old)
+    }
+
+    fn erase(&mut self, slot: u64) -> Option<T> {
+        self.take(slot)
+    }
+
+    fn iter<'a>(&'a self) -> impl Iterator<Item = (SwapSlot, &'a T)>
+    where
+        T: 'a,
+    {
         let mut at = self.first();
         std::iter::from_fn(move || {
             if at == NIL {
@@ -342,11 +358,11 @@ impl<T> RbRoot<T> {
         })
     }
 
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn shape(&self) -> IndexShape {
+    fn shape(&self) -> IndexShape {
         let depth = self
             .outline()
             .iter()
@@ -363,7 +379,7 @@ impl<T> RbRoot<T> {
         }
     }
 
-    pub(super) fn outline(&self) -> Vec<IndexNode> {
+    fn outline(&self) -> Vec<IndexNode> {
         let mut outline = Vec::with_capacity(self.len);
         let mut ways = vec![(self.root, None, 0)];
         while let Some((at, parent, depth)) = ways.pop() {
@@ -390,62 +406,6 @@ impl<T> RbRoot<T> {
     }
 }
 
-/// One rb-tree for a whole swap device (until 6.8).
-#[derive(Clone, Debug)]
-pub struct RbTree<T> {
-    tree: RbRoot<T>,
-    slots: u64,
-}
-
-impl<T> RbTree<T> {
-    /// An empty index for a device of so many slots.
-    pub fn new(slots: u64) -> Self {
-        RbTree {
-            tree: RbRoot::new(),
-            slots,
-        }
-    }
-}
-
-impl<T> SwapIndex<T> for RbTree<T> {
-    fn kind(&self) -> IndexKind {
-        IndexKind::RbTree
-    }
-    fn store(&mut self, slot: SwapSlot, entry: T) -> Result<Option<T>, AllocError> {
-        check_slot(slot, self.slots);
-        Ok(self.tree.store(slot.0, entry))
-    }
-    fn load(&self, slot: SwapSlot) -> Option<&T> {
-        self.tree.load(slot.0)
-    }
-    fn load_mut(&mut self, slot: SwapSlot) -> Option<&mut T> {
-        self.tree.load_mut(slot.0)
-    }
-    fn erase(&mut self, slot: SwapSlot) -> Option<T> {
-        self.tree.erase(slot.0)
-    }
-    fn iter(&self) -> Box<dyn Iterator<Item = (SwapSlot, &T)> + '_> {
-        Box::new(self.tree.iter())
-    }
-    fn len(&self) -> usize {
-        self.tree.len()
-    }
-    fn trees(&self) -> usize {
-        1
-    }
-    fn tree_of(&self, _slot: SwapSlot) -> usize {
-        0
-    }
-    fn shape(&self, _tree: usize) -> IndexShape {
-        self.tree.shape()
-    }
-    fn outline(&self, _tree: usize) -> Vec<IndexNode> {
-        self.tree.outline()
-    }
-    /// An rb-tree allocates nothing: its nodes are in the entries.
-    fn set_faults(&mut self, _faults: Failslab) {}
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -470,12 +430,12 @@ mod tests {
 
     #[test]
     fn the_tree_stays_red_black_and_ordered() {
-        let mut tree = RbRoot::new();
+        let mut tree: RbRoot<_> = Root::new();
         let mut stream = Stream::new(1);
         for step in 0..4000 {
             let slot = stream.below(600);
             if stream.below(100) < if step % 1000 < 500 { 70 } else { 30 } {
-                tree.store(slot, slot);
+                assert!(tree.store(slot, slot, &mut Failslab::never()).is_ok());
             } else {
                 assert!(tree.erase(slot).is_none_or(|entry| entry == slot));
             }
@@ -491,9 +451,9 @@ mod tests {
 
     #[test]
     fn ascending_slots_make_a_tree_no_deeper_than_twice_the_logarithm() {
-        let mut tree = RbRoot::new();
+        let mut tree: RbRoot<_> = Root::new();
         for slot in 0..16_384 {
-            tree.store(slot, ());
+            assert!(tree.store(slot, (), &mut Failslab::never()).is_ok());
         }
         let shape = tree.shape();
         assert_eq!((shape.entries, shape.nodes), (16_384, 16_384));

@@ -9,6 +9,7 @@
 //!    chunks at the top that have a single child.
 //! 4. All chunks a store needs are allocated before anything is changed.
 
+use super::trees::Root;
 use super::{IndexNode, IndexShape, NodeKind, SwapSlot};
 use crate::fault::{AllocError, AllocSite, Failslab};
 use crate::slab::Slab;
@@ -52,7 +53,7 @@ impl Chunk {
 
 /// One xarray.
 #[derive(Clone, Debug)]
-pub(super) struct Xarray<T> {
+pub struct Xarray<T> {
     head: Item,
     chunks: Slab<Chunk>,
     entries: Slab<Option<T>>,
@@ -60,15 +61,6 @@ pub(super) struct Xarray<T> {
 }
 
 impl<T> Xarray<T> {
-    pub(super) fn new() -> Self {
-        Xarray {
-            head: Item::Empty,
-            chunks: Slab::default(),
-            entries: Slab::default(),
-            height_changes: 0,
-        }
-    }
-
     /// Bits of index the tree reaches at present.
     fn bits(&self) -> u8 {
         match self.head {
@@ -89,52 +81,6 @@ impl<T> Xarray<T> {
                 Item::Chunk(chunk) => {
                     let chunk = &self.chunks[chunk];
                     at = chunk.slots[chunk.offset(index)];
-                }
-            }
-        }
-    }
-
-    pub(super) fn load(&self, index: u64) -> Option<&T> {
-        self.find(index)
-            .and_then(|entry| self.entries[entry].as_ref())
-    }
-
-    pub(super) fn load_mut(&mut self, index: u64) -> Option<&mut T> {
-        self.find(index)
-            .and_then(|entry| self.entries[entry].as_mut())
-    }
-
-    pub(super) fn store(
-        &mut self,
-        index: u64,
-        entry: T,
-        faults: &mut Failslab,
-    ) -> Result<Option<T>, AllocError> {
-        if let Some(found) = self.find(index) {
-            return Ok(self.entries[found].replace(entry));
-        }
-        for _ in 0..self.chunks_needed(index) {
-            faults.check(AllocSite::IndexNode)?;
-        }
-        self.expand(index);
-        let new = Item::Entry(self.entries.insert(Some(entry)));
-        let Item::Chunk(mut at) = self.head else {
-            self.head = new;
-            return Ok(None);
-        };
-        loop {
-            let chunk = &self.chunks[at];
-            let (offset, shift) = (chunk.offset(index), chunk.shift);
-            match chunk.slots[offset] {
-                Item::Chunk(below) => at = below,
-                _ if shift == 0 => {
-                    self.put(at, offset, new);
-                    return Ok(None);
-                }
-                _ => {
-                    let below = self.chunks.insert(Chunk::new(shift - XA_CHUNK_SHIFT));
-                    self.put(at, offset, Item::Chunk(below));
-                    at = below;
                 }
             }
         }
@@ -198,15 +144,6 @@ impl<T> Xarray<T> {
         }
     }
 
-    pub(super) fn erase(&mut self, index: u64) -> Option<T> {
-        let entry = self.find(index)?;
-        self.clear(index);
-        let taken = self.entries[entry].take();
-        self.entries.release(entry);
-        self.shrink();
-        taken
-    }
-
     /// Empties the slot of an index, and every chunk that becomes empty.
     fn clear(&mut self, index: u64) {
         let Item::Chunk(top) = self.head else {
@@ -253,12 +190,81 @@ impl<T> Xarray<T> {
             self.height_changes += 1;
         }
     }
+}
 
-    pub(super) fn len(&self) -> usize {
+impl<T> Root<T> for Xarray<T> {
+    fn new() -> Self {
+        Xarray {
+            head: Item::Empty,
+            chunks: Slab::default(),
+            entries: Slab::default(),
+            height_changes: 0,
+        }
+    }
+
+    fn load(&self, index: u64) -> Option<&T> {
+        self.find(index)
+            .and_then(|entry| self.entries[entry].as_ref())
+    }
+
+    fn load_mut(&mut self, index: u64) -> Option<&mut T> {
+        self.find(index)
+            .and_then(|entry| self.entries[entry].as_mut())
+    }
+
+    fn store(
+        &mut self,
+        index: u64,
+        entry: T,
+        faults: &mut Failslab,
+    ) -> Result<Option<T>, AllocError> {
+        if let Some(found) = self.find(index) {
+            return Ok(self.entries[found].replace(entry));
+        }
+        for _ in 0..self.chunks_needed(index) {
+            faults.check(AllocSite::IndexNode)?;
+        }
+        self.expand(index);
+        let new = Item::Entry(self.entries.insert(Some(entry)));
+        let Item::Chunk(mut at) = self.head else {
+            self.head = new;
+            return Ok(None);
+        };
+        loop {
+            let chunk = &self.chunks[at];
+            let (offset, shift) = (chunk.offset(index), chunk.shift);
+            match chunk.slots[offset] {
+                Item::Chunk(below) => at = below,
+                _ if shift == 0 => {
+                    self.put(at, offset, new);
+                    return Ok(None);
+                }
+                _ => {
+                    let below = self.chunks.insert(Chunk::new(shift - XA_CHUNK_SHIFT));
+                    self.put(at, offset, Item::Chunk(below));
+                    at = below;
+                }
+            }
+        }
+    }
+
+    fn erase(&mut self, index: u64) -> Option<T> {
+        let entry = self.find(index)?;
+        self.clear(index);
+        let taken = self.entries[entry].take();
+        self.entries.release(entry);
+        self.shrink();
+        taken
+    }
+
+    fn len(&self) -> usize {
         self.entries.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (SwapSlot, &T)> {
+    fn iter<'a>(&'a self) -> impl Iterator<Item = (SwapSlot, &'a T)>
+    where
+        T: 'a,
+    {
         let mut ways = vec![(self.head, 0_u64)];
         std::iter::from_fn(move || {
             loop {
@@ -281,7 +287,7 @@ impl<T> Xarray<T> {
         })
     }
 
-    pub(super) fn shape(&self) -> IndexShape {
+    fn shape(&self) -> IndexShape {
         IndexShape {
             entries: self.len(),
             nodes: self.chunks.len(),
@@ -292,7 +298,7 @@ impl<T> Xarray<T> {
         }
     }
 
-    pub(super) fn outline(&self) -> Vec<IndexNode> {
+    fn outline(&self) -> Vec<IndexNode> {
         let mut outline = Vec::with_capacity(self.chunks.len());
         let mut ways = vec![(self.head, 0_u64, None, 0)];
         while let Some((item, base, parent, depth)) = ways.pop() {
@@ -327,7 +333,7 @@ mod tests {
     use super::*;
 
     fn shape_of(indexes: &[u64]) -> (usize, u32) {
-        let mut xarray = Xarray::new();
+        let mut xarray: Xarray<_> = Root::new();
         for index in indexes {
             let stored = xarray.store(*index, (), &mut Failslab::never());
             assert_eq!(stored, Ok(None));
@@ -351,7 +357,7 @@ mod tests {
 
     #[test]
     fn levels_come_and_go() {
-        let mut xarray = Xarray::new();
+        let mut xarray: Xarray<_> = Root::new();
         let mut never = Failslab::never();
         assert_eq!(xarray.store(0, "zero", &mut never), Ok(None));
         assert_eq!(xarray.store(5000, "far", &mut never), Ok(None));
@@ -377,7 +383,7 @@ mod tests {
             1,
             1 << 24,
         ];
-        let mut xarray = Xarray::new();
+        let mut xarray: Xarray<_> = Root::new();
         for index in indexes {
             let before = xarray.shape().nodes;
             let needed = xarray.chunks_needed(index);
@@ -394,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_failed_store_changes_nothing() {
-        let mut xarray = Xarray::new();
+        let mut xarray: Xarray<_> = Root::new();
         assert_eq!(xarray.store(7, 7, &mut Failslab::never()), Ok(None));
         let before = (xarray.shape(), xarray.outline());
         for nth in 1..=4 {

@@ -45,6 +45,7 @@ pub use compact::{Compaction, MigrateError};
 pub use frames::FrameId;
 pub use fullness::{FullnessGroup, FullnessRule};
 pub use object::ObjSpan;
+pub(crate) use object::in_one_piece;
 pub use pool::{ObjLocation, ZsHandle, ZsPool, ZsPoolError, ZsPoolOptions, ZspageId, ZspageView};
 pub use stats::{ClassStats, ZsPoolStats};
 

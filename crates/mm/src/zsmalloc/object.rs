@@ -163,6 +163,18 @@ fn write_payload(frames: &mut Frames, class: &SizeClass, obj: Obj, bytes: &[u8])
     }
 }
 
+/// Two parts as one: the first alone, or both copied.
+pub(crate) fn in_one_piece<'a>(parts: [&'a [u8]; 2], local_copy: &'a mut Vec<u8>) -> &'a [u8] {
+    let [first, second] = parts;
+    if second.is_empty() {
+        return first;
+    }
+    local_copy.clear();
+    local_copy.extend_from_slice(first);
+    local_copy.extend_from_slice(second);
+    local_copy
+}
+
 impl ZsPool {
     /// Writes to the beginning of an object.
     ///
@@ -216,14 +228,7 @@ impl ZsPool {
         length: usize,
         local_copy: &'a mut Vec<u8>,
     ) -> &'a [u8] {
-        let [first, second] = self.zs_obj_read_sg(handle, length);
-        if second.is_empty() {
-            return first;
-        }
-        local_copy.clear();
-        local_copy.extend_from_slice(first);
-        local_copy.extend_from_slice(second);
-        local_copy
+        in_one_piece(self.zs_obj_read_sg(handle, length), local_copy)
     }
 
     /// Which bytes of which frames the first `length` bytes of an object are.

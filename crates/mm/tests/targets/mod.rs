@@ -7,12 +7,12 @@
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
-use zswap_mm::z3fold::Z3foldPool;
-use zswap_mm::zbud::ZbudPool;
+use zswap_mm::z3fold::{Z3foldHandle, Z3foldPool};
+use zswap_mm::zbud::{ZbudHandle, ZbudPool};
 use zswap_mm::zsmalloc::ClassIndex;
 use zswap_mm::{
-    Algorithm, ChainRule, Failslab, IndexKind, PAGE_SIZE, Page, SwapSlot, ZsHandle, ZsPool,
-    ZsPoolOptions, ZspageId,
+    Algorithm, AllocError, ChainRule, Failslab, IndexKind, PAGE_SIZE, Page, SwapSlot, ZsHandle,
+    ZsPool, ZsPoolOptions, ZspageId,
 };
 
 /// A target: its name and what runs it.
@@ -279,10 +279,95 @@ fn check_lists(pool: &ZsPool, model: &BTreeMap<ZsHandle, Vec<u8>>) {
     assert_eq!(zspages, listed);
 }
 
+/// zbud and z3fold: a few objects in a page.
+trait Buddies {
+    type Handle: Copy + Ord + std::fmt::Debug;
+    const MOST_IN_A_PAGE: usize;
+    fn alloc_on(&mut self, cpu: u32, size: usize) -> Result<Self::Handle, AllocError>;
+    fn free_it(&mut self, handle: Self::Handle);
+    fn write_to(&mut self, handle: Self::Handle, bytes: &[u8]);
+    /// The first bytes of an object, its page, and where on it they begin.
+    fn look(&self, handle: Self::Handle, length: usize) -> (&[u8], u32, usize);
+    /// Compacts and says how many pages that freed.
+    fn compact_all(&mut self) -> u64;
+    /// Pages, objects, bytes wasted.
+    fn counts(&self) -> (u64, usize, u64);
+    fn fail(&mut self, faults: Failslab);
+}
+
+impl Buddies for ZbudPool {
+    type Handle = ZbudHandle;
+    const MOST_IN_A_PAGE: usize = 2;
+    fn alloc_on(&mut self, _cpu: u32, size: usize) -> Result<ZbudHandle, AllocError> {
+        self.alloc(size)
+    }
+    fn free_it(&mut self, handle: ZbudHandle) {
+        self.free(handle);
+    }
+    fn write_to(&mut self, handle: ZbudHandle, bytes: &[u8]) {
+        self.write(handle, bytes);
+    }
+    fn look(&self, handle: ZbudHandle, length: usize) -> (&[u8], u32, usize) {
+        (
+            self.bytes(handle, length),
+            handle.page,
+            self.range(handle, length).start,
+        )
+    }
+    fn compact_all(&mut self) -> u64 {
+        0
+    }
+    fn counts(&self) -> (u64, usize, u64) {
+        (self.pages(), self.objects(), self.bytes_wasted())
+    }
+    fn fail(&mut self, faults: Failslab) {
+        self.set_faults(faults);
+    }
+}
+
+impl Buddies for Z3foldPool {
+    type Handle = Z3foldHandle;
+    const MOST_IN_A_PAGE: usize = 3;
+    fn alloc_on(&mut self, cpu: u32, size: usize) -> Result<Z3foldHandle, AllocError> {
+        self.alloc(cpu, size)
+    }
+    fn free_it(&mut self, handle: Z3foldHandle) {
+        self.free(handle);
+    }
+    fn write_to(&mut self, handle: Z3foldHandle, bytes: &[u8]) {
+        self.write(handle, bytes);
+    }
+    fn look(&self, handle: Z3foldHandle, length: usize) -> (&[u8], u32, usize) {
+        let begin = self.range(handle, length).start;
+        (
+            self.bytes(handle, length),
+            self.location(handle).page,
+            begin,
+        )
+    }
+    fn compact_all(&mut self) -> u64 {
+        self.compact().merged
+    }
+    fn counts(&self) -> (u64, usize, u64) {
+        (self.pages(), self.objects(), self.bytes_wasted())
+    }
+    fn fail(&mut self, faults: Failslab) {
+        self.set_faults(faults);
+    }
+}
+
 /// Random calls against a plain map.
 pub fn zbud(bytes: &[u8]) {
-    let mut pool = ZbudPool::new("fuzz");
-    let mut model = BTreeMap::new();
+    buddies(ZbudPool::new("fuzz"), bytes);
+}
+
+/// Random calls against a plain map.
+pub fn z3fold(bytes: &[u8]) {
+    buddies(Z3foldPool::new("fuzz", 3), bytes);
+}
+
+fn buddies<P: Buddies>(mut pool: P, bytes: &[u8]) {
+    let mut model: BTreeMap<P::Handle, Vec<u8>> = BTreeMap::new();
     let mut commands = Commands(bytes);
     let mut serial = 0;
     while let Some([what, a, b]) = commands.next() {
@@ -290,52 +375,52 @@ pub fn zbud(bytes: &[u8]) {
             .keys()
             .nth(usize::from(a) % model.len().max(1))
             .copied();
+        let before = pool.counts();
         match (what % 8, picked) {
             (0..=3, _) => {
                 serial += 1;
                 let size = size_of_command(a, b);
-                let before = (pool.pages(), pool.objects(), pool.bytes_wasted());
-                match pool.alloc(size) {
+                match pool.alloc_on(u32::from(what) / 8 % 3, size) {
                     Ok(handle) => {
-                        pool.write(handle, &contents(serial, size));
+                        pool.write_to(handle, &contents(serial, size));
                         assert_eq!(model.insert(handle, contents(serial, size)), None);
                     }
-                    Err(_) => {
-                        assert_eq!(before, (pool.pages(), pool.objects(), pool.bytes_wasted()));
-                    }
+                    Err(_) => assert_eq!(before, pool.counts(), "a failure changes nothing"),
                 }
             }
             (4 | 5, Some(handle)) => {
                 model.remove(&handle);
-                pool.free(handle);
+                pool.free_it(handle);
             }
-            (6, _) => pool.set_faults(Failslab::per_million(200_000, u64::from(a))),
-            (7, _) => pool.set_faults(Failslab::never()),
+            (6, _) => {
+                let freed = pool.compact_all();
+                assert_eq!(before.0 - pool.counts().0, freed);
+                pool.fail(Failslab::never());
+            }
+            (7, _) => pool.fail(Failslab::per_million(200_000, u64::from(a))),
             _ => {}
         }
-        assert_eq!(pool.objects(), model.len());
-        let pages = pool.pages() as usize;
-        assert!(
-            pages <= model.len() && model.len() <= 2 * pages,
-            "one or two in a page"
-        );
+        let (pages, objects, _) = pool.counts();
+        assert_eq!(objects, model.len());
+        assert!(pages as usize <= objects && objects <= P::MOST_IN_A_PAGE * pages as usize);
     }
-    let mut used: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
-    for (handle, expected) in &model {
-        assert_eq!(pool.bytes(*handle, expected.len()), expected);
-        let range = pool.range(*handle, expected.len());
-        used.entry(handle.page)
-            .or_default()
-            .push((range.start, range.end));
-    }
-    check_pages(used, pool.pages());
+    check_buddies(&pool, &model);
     for handle in model.into_keys() {
-        pool.free(handle);
+        pool.free_it(handle);
     }
-    assert_eq!(
-        (pool.pages(), pool.objects(), pool.bytes_wasted()),
-        (0, 0, 0)
-    );
+    assert_eq!(pool.counts(), (0, 0, 0));
+}
+
+fn check_buddies<P: Buddies>(pool: &P, model: &BTreeMap<P::Handle, Vec<u8>>) {
+    let mut used: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
+    for (handle, expected) in model {
+        let (bytes, page, begin) = pool.look(*handle, expected.len());
+        assert_eq!(bytes, expected);
+        used.entry(page)
+            .or_default()
+            .push((begin, begin + expected.len()));
+    }
+    check_pages(used, pool.counts().0);
 }
 
 fn check_pages(used: BTreeMap<u32, Vec<(usize, usize)>>, pages: u64) {
@@ -350,70 +435,6 @@ fn check_pages(used: BTreeMap<u32, Vec<(usize, usize)>>, pages: u64) {
         assert!(headless || ranges[0].0 >= 64, "an object in the header");
         assert!(ranges.iter().all(|range| range.1 <= PAGE_SIZE));
     }
-}
-
-/// Random calls against a plain map.
-pub fn z3fold(bytes: &[u8]) {
-    let mut pool = Z3foldPool::new("fuzz", 3);
-    let mut model = BTreeMap::new();
-    let mut commands = Commands(bytes);
-    let mut serial = 0;
-    while let Some([what, a, b]) = commands.next() {
-        let picked = model
-            .keys()
-            .nth(usize::from(a) % model.len().max(1))
-            .copied();
-        match (what % 8, picked) {
-            (0..=3, _) => {
-                serial += 1;
-                let size = size_of_command(a, b);
-                let before = (pool.pages(), pool.objects(), pool.bytes_wasted());
-                match pool.alloc(u32::from(what) / 8 % 3, size) {
-                    Ok(handle) => {
-                        pool.write(handle, &contents(serial, size));
-                        assert_eq!(model.insert(handle, contents(serial, size)), None);
-                    }
-                    Err(_) => {
-                        assert_eq!(before, (pool.pages(), pool.objects(), pool.bytes_wasted()));
-                    }
-                }
-            }
-            (4 | 5, Some(handle)) => {
-                model.remove(&handle);
-                pool.free(handle);
-            }
-            (6, _) => {
-                let before = pool.pages();
-                assert_eq!(before - pool.pages(), 0);
-                let done = pool.compact();
-                assert_eq!(before - pool.pages(), done.merged, "a merge frees a page");
-                pool.set_faults(Failslab::never());
-            }
-            (7, _) => pool.set_faults(Failslab::per_million(200_000, u64::from(a))),
-            _ => {}
-        }
-        assert_eq!(pool.objects(), model.len());
-        let pages = pool.pages() as usize;
-        assert!(
-            pages <= model.len() && model.len() <= 3 * pages,
-            "one to three in a page"
-        );
-    }
-    let mut used: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
-    for (handle, expected) in &model {
-        assert_eq!(pool.bytes(*handle, expected.len()), expected);
-        let range = pool.range(*handle, expected.len());
-        let page = pool.location(*handle).page;
-        used.entry(page).or_default().push((range.start, range.end));
-    }
-    check_pages(used, pool.pages());
-    for handle in model.into_keys() {
-        pool.free(handle);
-    }
-    assert_eq!(
-        (pool.pages(), pool.objects(), pool.bytes_wasted()),
-        (0, 0, 0)
-    );
 }
 
 /// The same calls to all three indexes and to a `BTreeMap`.

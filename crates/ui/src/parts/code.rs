@@ -38,7 +38,7 @@ pub fn Code(props: &Props) -> Html {
             if places.is_empty() {
                 <p>{"None of these tasks is in zswap's code now."}</p>
             }
-            { for places.iter().map(|place| draw_place(&props.frame, place)) }
+            { for places.iter().map(|place| draw_place(&props.frame, place, props.subject)) }
         </section>
     }
 }
@@ -77,7 +77,7 @@ fn places(frame: &Frame, subject: TaskId) -> Vec<Place> {
     places
 }
 
-fn draw_place(frame: &Frame, place: &Place) -> Html {
+fn draw_place(frame: &Frame, place: &Place, subject: TaskId) -> Html {
     let source = source_of(&place.file).unwrap_or_default();
     let name = place.file.rsplit('/').next().unwrap_or_default();
     let skipped = place.from as usize - 1;
@@ -93,14 +93,38 @@ fn draw_place(frame: &Frame, place: &Place) -> Html {
             <figcaption>{name}</figcaption>
             <div class="listing" tabindex="0" role="region" aria-label={format!("Source of {name}")}>
                 { for (place.from..).zip(lines).map(|(number, line)| {
-                    draw_line(frame, place, number, line.get(indent..).unwrap_or_default())
+                    draw_line(frame, place, subject, number, line.get(indent..).unwrap_or_default())
                 }) }
             </div>
         </figure>
     }
 }
 
-fn draw_line(frame: &Frame, place: &Place, number: u32, line: &str) -> Html {
+/// The tasks at a line, the subject first, then those of an alarm; of many the
+/// rest as a number.
+fn markers(mut here: Vec<&TaskFrame>, subject: TaskId) -> Html {
+    here.sort_by_key(|task| (task.id != subject, !task.alarm));
+    let shown = if here.len() > 2 { 1 } else { 2 };
+    let rest = here.len().saturating_sub(shown);
+    let names: Vec<&str> = here.iter().map(|task| task.name.as_str()).collect();
+    html! {
+        <span title={names.join(", ")}>
+            { for here.iter().take(shown).map(|task| {
+                let alarm = task.alarm.then_some("alarm");
+                html! {
+                    <span class={classes!("marker", role_class(task.role), alarm)}>
+                        {task.label.clone()}
+                    </span>
+                }
+            }) }
+            if rest > 0 {
+                <span class="more">{format!("+{rest}")}</span>
+            }
+        </span>
+    }
+}
+
+fn draw_line(frame: &Frame, place: &Place, subject: TaskId, number: u32, line: &str) -> Html {
     let is_here = |task: &&TaskFrame| {
         task.line
             .as_ref()
@@ -110,12 +134,7 @@ fn draw_line(frame: &Frame, place: &Place, number: u32, line: &str) -> Html {
     let marked = (!here.is_empty()).then_some("marked");
     html! {
         <div class={classes!("line", marked)}>
-            <span class="markers">
-                { for here.iter().map(|task| {
-                    let alarm = task.alarm.then_some("alarm");
-                    html! { <span class={classes!("marker", role_class(task.role), alarm)}>{task.label.clone()}</span> }
-                }) }
-            </span>
+            <span class="markers">{ markers(here, subject) }</span>
             <span class="number">{number}</span>
             <code>{ for words(line).map(|(class, word)| match class {
                 Some(class) => html! { <span {class}>{word}</span> },

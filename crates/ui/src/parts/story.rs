@@ -85,13 +85,13 @@ fn alarm_words(frame: &Frame, alarm: &Alarm) -> String {
     let off = in_words_ns(frame.at_ns.saturating_sub(owner.since_ns));
     let waited = in_words_ns(frame.at_ns.saturating_sub(alarm.since_ns));
     let waiter = &frame.tasks[alarm.waiter.index()].name;
+    let name = capital(&owner.name);
     let how = match lock.handed_over {
-        true => "was handed the mutex and has not had the CPU since",
-        false => "lost the CPU with the mutex in its hand",
+        true => format!("{name} was handed the mutex, and has not had the CPU for {off}."),
+        false => format!("{name} lost the CPU {off} ago, with the mutex in its hand."),
     };
     format!(
-        "{} {how}: {off} ago. {} has waited for {waited} and cannot go on before {} runs again.",
-        capital(&owner.name),
+        "{how} {} has waited for {waited} and cannot go on before {} runs again.",
         capital(waiter),
         owner.name,
     )

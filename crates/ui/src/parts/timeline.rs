@@ -92,8 +92,10 @@ pub fn TimelineView(props: &Props) -> Html {
     html! {
         <section class="timeline" aria-label="Timeline">
             <h2>{title(props)}<small class="key">
-                <i class="solid"></i>{"running"}<i class="hatched"></i>{"asleep on a mutex"}
-                <i class="owns"></i>{"owns the mutex"}<i class="owns alarm"></i>{"owns it, wanted, not running"}
+                <span><i class="solid"></i>{"running"}</span>
+                <span><i class="hatched"></i>{"asleep on a mutex"}</span>
+                <span><i class="owns"></i>{"owns the mutex"}</span>
+                <span><i class="owns alarm"></i>{"owns it, wanted, not running"}</span>
             </small></h2>
             <div class="lanes">
                 <ul>{ for order.iter().map(|&task| lane_name(props, task)) }</ul>

@@ -54,8 +54,8 @@ pub(crate) fn draw(stage: &mut Stage<'_>, area: Area) {
         }
         let title = match (two, is_second) {
             (false, _) => "mutex",
-            (true, false) => "mutex for compressing",
-            (true, true) => "mutex for decompressing",
+            (true, false) => "compressing",
+            (true, true) => "decompressing",
         };
         let h = if two { ONE_OF_TWO_H } else { MUTEX_H };
         if is_second {
@@ -94,7 +94,7 @@ fn draw_mutex(stage: &mut Stage<'_>, lock: &LockFrame, title: &str, row: Area) {
     let slot_w = if stage.layout == Layout::Wide {
         104.0
     } else {
-        84.0
+        88.0
     };
     let slot = Area {
         x: row.x + 16.0,

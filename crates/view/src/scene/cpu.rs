@@ -2,8 +2,7 @@
 
 use super::stage::{Look, Stage};
 use super::{Anchor, Area, measure, role_class};
-use crate::in_words_signed_ns;
-use crate::{CpuFrame, Resched, Status, TaskFrame};
+use crate::{CpuFrame, Resched, Status, TaskFrame, in_words_signed_ns, nice_in_words};
 
 /// The CPU: who runs, in which mode, and how much of the slice is used.
 pub(crate) fn draw_cpu(stage: &mut Stage<'_>, cpu: &CpuFrame, area: Area) {
@@ -24,15 +23,19 @@ pub(crate) fn draw_cpu(stage: &mut Stage<'_>, cpu: &CpuFrame, area: Area) {
         return;
     };
     stage.token(id, Look::Body, "", (area.x + 48.0, middle), 21.0);
-    let name = stage.name(id);
     let top = middle - 24.0;
+    let right = area.right() - 20.0;
+    let name = stage.name(id);
     stage.scene.text("name", (left, top), Anchor::Start, name);
-    let doing = cpu.words.clone();
-    let room = area.right() - left - 8.0;
-    let doing = measure::fit(&doing, 12.5, room);
+    if let Some(task) = stage.task(id) {
+        let nice = format!("nice {}", nice_in_words(task.nice));
+        stage.scene.text("note", (right, top), Anchor::End, nice);
+    }
+    // That preemption is off is said where the compressor is drawn.
+    let doing = cpu.mode.words().split(',').next().unwrap_or_default();
     stage
         .scene
-        .text("note", (left, top + 19.0), Anchor::Start, doing);
+        .text("note", (left, top + 19.0), Anchor::Start, doing.to_owned());
     draw_slice(
         stage,
         cpu,
@@ -154,7 +157,7 @@ fn row_words(task: &TaskFrame) -> &'static str {
         Status::Preempted if !task.holds.is_empty() => "owns a lock",
         Status::Preempted => "interrupted",
         Status::Runnable => "ready",
-        Status::Delayed => "asleep, owes time",
+        Status::Delayed => "asleep, in debt",
         _ => "",
     }
 }

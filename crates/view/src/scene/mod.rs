@@ -19,6 +19,8 @@ mod palette;
 mod pool;
 mod stage;
 mod svg;
+#[cfg(test)]
+mod tests;
 pub mod units;
 mod why_arrow;
 

@@ -59,7 +59,7 @@ impl Plan {
                 x: 16.0,
                 y: queue_y,
                 w: 262.0,
-                h: height - 4.0 - queue_y,
+                h: (height - 4.0 - queue_y).min(186.0),
             },
             context,
             why: (338.0, context.bottom() + 25.0),
