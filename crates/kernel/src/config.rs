@@ -34,6 +34,13 @@ pub enum Hrtick {
 /// A machine.
 #[derive(Clone, Debug)]
 pub struct MachineConfig {
+    /// Number of CPUs, 1 to 64.
+    pub cpus: u8,
+    /// Seed of what chance decides: phases of balancing, newidle's dice.
+    pub seed: u64,
+    /// The CPUs are known to share a cache, so that wakeups look for an idle
+    /// one among them.
+    pub shared_cache: bool,
     /// Ticks per second: 100, 250, 300 or 1000.
     pub hz: u32,
     /// The precise slice-end timer.
@@ -50,6 +57,11 @@ pub struct MachineConfig {
     pub timer_irq_ns: u64,
     /// Cost of waking a task in ns, borne by the waker with preemption off.
     pub wake_ns: u64,
+    /// Time that an interrupt to another CPU is on its way, in ns.
+    pub ipi_ns: u64,
+    /// Time that a cache line takes to another CPU, in ns: how long after a
+    /// release a spinner sees it.
+    pub line_ns: u64,
 }
 
 impl Default for MachineConfig {
@@ -57,9 +69,13 @@ impl Default for MachineConfig {
     ///
     /// Costs are the middles of the ranges in the scheduler reference, 4.1:
     /// switch 1–1.5 µs (it starts the experiments at 1.5), tick 1–2 µs,
-    /// wakeup 0.5–1 µs.
+    /// wakeup 0.5–1 µs, interrupt to another CPU 0.5–1 µs on bare metal; a
+    /// cache line within one cache 20–80 ns (section 6).
     fn default() -> MachineConfig {
         MachineConfig {
+            cpus: 1,
+            seed: 0,
+            shared_cache: true,
             hz: 1000,
             hrtick: Hrtick::On,
             base_slice_ns: 700_000,
@@ -68,6 +84,8 @@ impl Default for MachineConfig {
             switch_ns: 1_500,
             timer_irq_ns: 1_500,
             wake_ns: 750,
+            ipi_ns: 1_000,
+            line_ns: 50,
         }
     }
 }

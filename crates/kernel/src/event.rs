@@ -75,6 +75,13 @@ pub enum EventKind {
     PreemptOff,
     /// Preemption is possible again (nesting depth 1 to 0).
     PreemptOn,
+    /// The task was moved here from CPU `arg`.
+    Migrate,
+    /// The task spins on lock `arg`, as one who has just come (`aux` 0) or as
+    /// the first waiter (1).
+    LockSpin,
+    /// It has given up spinning on lock `arg`.
+    LockSpinEnd,
     /// The task owns lock `arg`. `aux`: an [`Acquired`].
     LockAcquire,
     /// The task has queued on lock `arg` and will sleep.

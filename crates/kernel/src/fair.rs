@@ -84,6 +84,8 @@ pub struct Entity {
     pub sum_exec_ns: u64,
     /// It is queued or current (delayed sleepers included).
     pub on_rq: bool,
+    /// Its deadline is relative to its virtual runtime: it is between two CPUs.
+    pub rel_deadline: bool,
     /// It sleeps, but is still queued to work off its debt.
     pub delayed: bool,
     /// Order of insertion, to break ties of the deadline.
@@ -109,6 +111,7 @@ impl Entities {
             exec_start_ns: 0,
             sum_exec_ns: 0,
             on_rq: false,
+            rel_deadline: false,
             delayed: false,
             seq: 0,
         });
@@ -331,7 +334,11 @@ impl CfsRq {
             0
         };
         entity.vruntime = average - lag;
-        entity.deadline = entity.vruntime + entity.vdelta(entity.slice_ns);
+        entity.deadline = if core::mem::take(&mut entity.rel_deadline) {
+            entity.vruntime + entity.deadline
+        } else {
+            entity.vruntime + entity.vdelta(entity.slice_ns)
+        };
     }
 
     /// `entity_lag`: how far `V` is ahead of the entity, within the clamp.
@@ -388,6 +395,18 @@ impl CfsRq {
         self.take_out(id);
         entities[id].delayed = false;
         entities[id].on_rq = false;
+    }
+
+    /// Takes a queued entity off, to be queued on another CPU: it keeps its lag
+    /// and how far its deadline is ahead.
+    pub fn dequeue_to_migrate(&mut self, entities: &mut Entities, id: TaskId) {
+        self.save_lag(entities, id);
+        self.zero_vruntime = self.avg_vruntime(entities);
+        self.take_out(id);
+        let entity = &mut entities[id];
+        entity.deadline -= entity.vruntime;
+        entity.rel_deadline = true;
+        entity.on_rq = false;
     }
 
     /// `requeue_delayed_entity`: a delayed sleeper is woken where it stands.

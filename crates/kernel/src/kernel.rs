@@ -5,11 +5,14 @@
 //! borrows it for one step and never across an await.
 
 use crate::config::MachineConfig;
+use crate::cpu::{Cpu, Next};
 use crate::event::{Event, EventKind};
-use crate::fair::{CfsRq, Entities, FairOptions};
+use crate::fair::{Entities, FairOptions};
 use crate::fault::Fault;
 use crate::ids::{CpuId, LockId, SiteId, TaskId};
 use crate::lock::Lock;
+use crate::pelt::{Activity, Pelt};
+use crate::rng::Stream;
 use crate::trace::{Sites, Trace};
 use core::cmp::Reverse;
 use core::panic::Location;
@@ -25,6 +28,8 @@ pub(crate) enum Op {
     Poll,
     /// It runs for this many more ns.
     Run { left_ns: u64 },
+    /// It spins, and looks again at this time if at any.
+    Spin { again_ns: u64 },
     /// It gives the scheduler a chance, and is polled when it is picked.
     Resched,
     /// It has queued on a lock and sleeps until it is woken.
@@ -44,26 +49,19 @@ pub(crate) struct TaskStruct {
     pub asleep: bool,
     pub user_mode: bool,
     pub preempt_count: u32,
+    /// Depth of sections with bottom halves off.
+    pub bh_off: u32,
     pub cpu: CpuId,
+    /// The last CPU that was idle when a wakeup looked for one.
+    pub recent_cpu: CpuId,
+    pub pelt: Pelt,
+    /// How often it woke somebody other than the time before.
+    pub wakee_flips: u32,
+    pub last_wakee: TaskId,
+    pub flips_decayed_ns: u64,
     pub site: SiteId,
     /// Locks it owns, in the order of taking.
     pub held: Vec<LockId>,
-}
-
-/// A CPU.
-#[derive(Debug)]
-pub(crate) struct Cpu {
-    pub rq: CfsRq,
-    pub need_resched: bool,
-    pub need_resched_lazy: bool,
-    pub tick_at_ns: u64,
-    pub hrtick_at_ns: u64,
-    /// End of an interrupt or a context switch in progress, or [`NEVER`].
-    pub stall_until_ns: u64,
-    /// When the running task's [`Op::Run`] ends, or [`NEVER`].
-    pub op_end_ns: u64,
-    /// It has said that it idles.
-    pub idle: bool,
 }
 
 /// The virtual kernel.
@@ -71,7 +69,11 @@ pub(crate) struct Cpu {
 pub(crate) struct Kernel {
     pub config: MachineConfig,
     pub now_ns: u64,
+    /// The CPU that acts at this moment.
+    pub this_cpu: CpuId,
     pub cpus: Vec<Cpu>,
+    /// What happens next on each CPU; see `refresh`.
+    pub nexts: Vec<(u64, Next)>,
     pub tasks: Vec<TaskStruct>,
     pub entities: Entities,
     pub locks: Vec<Lock>,
@@ -80,6 +82,12 @@ pub(crate) struct Kernel {
     pub timer_seq: u64,
     pub trace: Trace,
     pub sites: Sites,
+    /// The root domain has a CPU with more than one task.
+    pub overloaded: bool,
+    pub nohz_next_balance_ns: u64,
+    /// How many CPUs of the cache a wakeup scans for an idle one.
+    pub nr_idle_scan: u64,
+    pub random: Stream,
     pub fault: Option<Fault>,
 }
 
@@ -89,20 +97,18 @@ impl Kernel {
             tick_ns: i64::try_from(config.tick_ns()).unwrap_or(i64::MAX),
             lag_clamp: config.lag_clamp,
         };
-        let cpu = Cpu {
-            rq: CfsRq::new(fair),
-            need_resched: false,
-            need_resched_lazy: false,
-            tick_at_ns: config.tick_ns(),
-            hrtick_at_ns: NEVER,
-            stall_until_ns: NEVER,
-            op_end_ns: NEVER,
-            idle: false,
-        };
+        let (count, tick_ns) = (config.cpus, config.tick_ns());
+        let mut random = Stream::new(config.seed, "kernel");
+        let cpus = (0..count)
+            .map(|_| Cpu::new(fair, tick_ns, count.into()))
+            .map(|cpu| cpu.with_phase(&mut random, count.into(), tick_ns))
+            .collect();
         Kernel {
             config,
             now_ns: 0,
-            cpus: vec![cpu],
+            this_cpu: CpuId(0),
+            nexts: vec![(NEVER, Next::OpEnd); usize::from(count)],
+            cpus,
             tasks: Vec::new(),
             entities: Entities::default(),
             locks: Vec::new(),
@@ -110,6 +116,10 @@ impl Kernel {
             timer_seq: 0,
             trace: Trace::default(),
             sites: Sites::default(),
+            overloaded: false,
+            nohz_next_balance_ns: 0,
+            nr_idle_scan: count.into(),
+            random,
             fault: None,
         }
     }
@@ -122,6 +132,23 @@ impl Kernel {
         &mut self.tasks[task.index()]
     }
 
+    /// All CPUs, in order.
+    pub fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + use<> {
+        (0..self.config.cpus).map(CpuId)
+    }
+
+    /// Tells load tracking what a task does from now on.
+    pub fn track(&mut self, task: TaskId) {
+        let entity = &self.entities[task];
+        let state = &mut self.tasks[task.index()];
+        let activity = Activity {
+            queued: entity.on_rq,
+            runnable: entity.on_rq && !entity.delayed,
+            running: self.cpus[state.cpu.index()].rq.curr() == Some(task) && entity.on_rq,
+        };
+        state.pelt.set(self.now_ns, activity);
+    }
+
     /// The task that a CPU runs.
     pub fn curr(&self, cpu: CpuId) -> Option<TaskId> {
         self.cpus[cpu.index()].rq.curr()
@@ -132,9 +159,23 @@ impl Kernel {
         self.tasks[task.index()].site = self.sites.number(place);
     }
 
+    /// A task that asks for something only the kernel can do is in the kernel.
+    pub fn enter_kernel(&mut self, task: TaskId) {
+        if self.task(task).user_mode {
+            self.task(task).user_mode = false;
+            self.emit(task, EventKind::Mode, 0, 1);
+        }
+    }
+
     /// Reports a transition of a task.
     pub fn emit(&mut self, task: TaskId, kind: EventKind, arg: u64, aux: u16) {
-        let TaskStruct { cpu, site, .. } = self.tasks[task.index()];
+        let cpu = self.tasks[task.index()].cpu;
+        self.emit_on(cpu, task, kind, arg, aux);
+    }
+
+    /// Reports a transition of a task on a CPU that it may have been moved from.
+    pub fn emit_on(&mut self, cpu: CpuId, task: TaskId, kind: EventKind, arg: u64, aux: u16) {
+        let site = self.tasks[task.index()].site;
         self.trace.push(Event {
             at_ns: self.now_ns,
             arg,

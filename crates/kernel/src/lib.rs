@@ -11,8 +11,8 @@
 //! 2. No float, no hash map and no clock of the outside takes part.
 //! 3. A task that breaks a rule stops the run with a [`Fault`] that names it.
 //!
-//! Left out so far: more than one CPU, scheduling classes other than the fair
-//! one, priority inheritance.
+//! Left out so far: scheduling classes other than the fair one, SMT and several
+//! caches, priority inheritance.
 //!
 //! ```
 //! use kernel_sim::{Machine, MachineConfig};
@@ -32,7 +32,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod balance;
 mod config;
+mod cpu;
 mod event;
 pub mod fair;
 mod fault;
@@ -41,11 +43,13 @@ mod kernel;
 mod lock;
 mod machine;
 mod mutex;
+pub mod pelt;
 mod rng;
 mod sched;
 mod spinlock;
 mod task;
 mod trace;
+mod wakeup;
 mod weight;
 
 pub use config::{Hrtick, MachineConfig, Preemption};
@@ -57,7 +61,7 @@ pub use lock::{LockInfo, LockKind};
 pub use machine::{Machine, SpawnError};
 pub use mutex::{Mutex, MutexLock, MutexUnlock};
 pub use rng::Stream;
-pub use spinlock::{SpinLock, SpinUnlockBh};
+pub use spinlock::{SpinLock, SpinLockBh, SpinUnlockBh};
 pub use task::{Run, Sleep, Task};
 pub use trace::{Site, Sites};
 pub use weight::{NICE_0_WEIGHT, NICE_MAX, NICE_MIN, weight_of_nice};

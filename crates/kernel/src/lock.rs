@@ -2,7 +2,7 @@
 
 use crate::event::{Acquired, EventKind};
 use crate::ids::{LockId, TaskId};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, NEVER, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -21,8 +21,11 @@ pub(crate) struct Lock {
     pub name: String,
     pub kind: LockKind,
     pub owner: Option<TaskId>,
-    /// Waiters, first come first.
+    /// Waiters, first come first: asleep for a mutex, spinning for a spinlock.
     pub waiters: VecDeque<TaskId>,
+    /// Those who spin for a mutex before they queue; the first one watches the
+    /// owner, the others wait for their turn (the MCS queue).
+    pub osq: VecDeque<TaskId>,
     /// The first waiter demands to be handed the lock (`MUTEX_FLAG_HANDOFF`).
     pub handoff: bool,
     /// The owner has been named by the former one and has not picked the lock
@@ -40,6 +43,43 @@ pub struct LockInfo {
 }
 
 impl Kernel {
+    /// Lets a spinning task look again, `delay_ns` from now.
+    pub(crate) fn kick_spinner(&mut self, task: TaskId, delay_ns: u64) {
+        let at_ns = self.now_ns + delay_ns;
+        let state = self.task(task);
+        let Op::Spin { again_ns } = state.op else {
+            return;
+        };
+        let at_ns = at_ns.min(again_ns);
+        state.op = Op::Spin { again_ns: at_ns };
+        let cpu = state.cpu;
+        debug_assert_eq!(self.curr(cpu), Some(task), "a spinner keeps its CPU");
+        // During an interrupt it looks again when that ends.
+        if self.cpu(cpu).stall_until_ns == NEVER {
+            self.cpu(cpu).op_end_ns = at_ns;
+            self.refresh(cpu);
+        }
+    }
+
+    /// A task has left its CPU: who spins on a lock that it owns stops.
+    pub(crate) fn kick_watchers(&mut self, owner: TaskId) {
+        for number in 0..self.task(owner).held.len() {
+            let lock = self.task(owner).held[number];
+            self.kick_lock(lock);
+        }
+    }
+
+    /// Something about the owner of a lock has changed: the spinners that watch
+    /// it see so when the cache line has reached them.
+    pub(crate) fn kick_lock(&mut self, lock: LockId) {
+        let line_ns = self.config.line_ns;
+        let Lock { osq, waiters, .. } = &self.locks[lock.index()];
+        let watchers = [osq.front().copied(), waiters.front().copied()];
+        for watcher in watchers.into_iter().flatten() {
+            self.kick_spinner(watcher, line_ns);
+        }
+    }
+
     pub(crate) fn new_lock(&mut self, name: String, kind: LockKind) -> LockId {
         let id = LockId(u16::try_from(self.locks.len()).unwrap_or(u16::MAX));
         self.locks.push(Lock {
@@ -47,6 +87,7 @@ impl Kernel {
             kind,
             owner: None,
             waiters: VecDeque::new(),
+            osq: VecDeque::new(),
             handoff: false,
             pickup: false,
         });

@@ -9,12 +9,14 @@
 //!    progress; requests to reschedule are looked at when it ends.
 
 use crate::config::MachineConfig;
+use crate::cpu::Next;
 use crate::event::{Event, EventKind};
 use crate::fault::Fault;
 use crate::ids::{CpuId, TaskId};
-use crate::kernel::{Cpu, Kernel, NEVER, Op, TaskStruct};
+use crate::kernel::{Kernel, NEVER, Op, TaskStruct};
 use crate::lock::{LockInfo, LockKind};
 use crate::mutex::Mutex;
+use crate::pelt::Pelt;
 use crate::spinlock::SpinLock;
 use crate::task::Task;
 use crate::trace::{Site, Sites};
@@ -70,22 +72,8 @@ impl core::fmt::Display for SpawnError {
 
 impl core::error::Error for SpawnError {}
 
-/// What happens next on a CPU, in the order in which things of the same time
-/// are done.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Next {
-    /// A sleeper's time has come.
-    Timer,
-    Tick,
-    Hrtick,
-    /// An interrupt or a context switch ends.
-    StallEnd,
-    /// The running task has done what it asked for.
-    OpEnd,
-}
-
 impl Machine {
-    /// A machine with one CPU and no tasks, at time 0.
+    /// A machine without tasks, at time 0.
     #[must_use]
     pub fn new(config: MachineConfig) -> Machine {
         Machine {
@@ -127,6 +115,7 @@ impl Machine {
         }
         let kernel = &mut *self.kernel.borrow_mut();
         let slice_ns = i64::try_from(kernel.config.base_slice_ns).unwrap_or(i64::MAX);
+        let cpu = kernel.fork_cpu();
         let id = kernel.entities.add(weight.into(), slice_ns);
         kernel.tasks.push(TaskStruct {
             name: name.into(),
@@ -134,10 +123,17 @@ impl Machine {
             asleep: false,
             user_mode: true,
             preempt_count: 0,
-            cpu: CpuId(0),
+            bh_off: 0,
+            cpu,
+            recent_cpu: cpu,
+            pelt: Pelt::full(kernel.now_ns),
+            wakee_flips: 0,
+            last_wakee: TaskId::NONE,
+            flips_decayed_ns: 0,
             site: Sites::START,
             held: Vec::new(),
         });
+        kernel.cpu(cpu).attached.push(id);
         kernel.emit(id, EventKind::Spawn, weight.into(), 0);
         kernel.wake_up_new(id);
         let task = Task::new(Rc::clone(&self.kernel), id);
@@ -150,9 +146,10 @@ impl Machine {
     /// # Errors
     /// If a task breaks a rule; the machine then stays where it is.
     pub fn run_until(&mut self, until_ns: u64) -> Result<(), Fault> {
-        let cpus = self.kernel.borrow().cpus.len();
-        for cpu in 0..cpus {
-            self.settle(CpuId(u8::try_from(cpu).unwrap_or(u8::MAX)));
+        let cpus = self.kernel.borrow().cpu_ids();
+        for cpu in cpus {
+            self.kernel.borrow_mut().this_cpu = cpu;
+            self.settle(cpu);
         }
         loop {
             let mut kernel = self.kernel.borrow_mut();
@@ -165,6 +162,7 @@ impl Machine {
                 return Ok(());
             }
             kernel.now_ns = at_ns;
+            kernel.this_cpu = cpu;
             kernel.handle(next, cpu);
             drop(kernel);
             self.settle(cpu);
@@ -202,6 +200,12 @@ impl Machine {
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.kernel.borrow().now_ns
+    }
+
+    /// Its CPUs.
+    #[must_use]
+    pub fn cpus(&self) -> Vec<CpuId> {
+        self.kernel.borrow().cpu_ids().collect()
     }
 
     /// How many records there were so far.
@@ -253,33 +257,34 @@ enum Settled {
     Polls(TaskId),
 }
 
-impl Cpu {
-    /// The earliest thing that happens on this CPU by itself.
-    fn next(&self) -> (u64, Next) {
-        let work = if self.stall_until_ns == NEVER {
-            (self.op_end_ns, Next::OpEnd)
-        } else {
-            (self.stall_until_ns, Next::StallEnd)
-        };
-        work.min((self.tick_at_ns, Next::Tick))
-            .min((self.hrtick_at_ns, Next::Hrtick))
-    }
-}
-
 impl Kernel {
+    /// What happens next: the earliest, of the same time the first in class, of
+    /// the same class the first CPU.
     fn next(&self) -> (u64, Next, CpuId) {
-        let timer = self
-            .timers
-            .peek()
-            .map(|&Reverse((at_ns, _, task))| (at_ns, Next::Timer, self.tasks[task.index()].cpu));
-        let by_cpu = (0_u8..).zip(&self.cpus).map(|(cpu, state)| {
-            let (at_ns, next) = state.next();
-            (at_ns, next, CpuId(cpu))
+        let timer = self.timers.peek().map(|&Reverse((at_ns, _, task))| {
+            let cpu = self.tasks[task.index()].cpu;
+            (at_ns, Next::Timer, cpu)
         });
+        let by_cpu = self
+            .nexts
+            .iter()
+            .zip(self.cpu_ids())
+            .map(|(&(at_ns, next), cpu)| (at_ns, next, cpu));
         by_cpu
             .chain(timer)
             .min()
             .unwrap_or((NEVER, Next::OpEnd, CpuId(0)))
+    }
+
+    /// Notes anew what happens next on a CPU.
+    pub(crate) fn refresh(&mut self, cpu: CpuId) {
+        self.nexts[cpu.index()] = self.cpus[cpu.index()].next();
+    }
+
+    /// The CPU for a new task: the one with the fewest, the first of equals.
+    fn fork_cpu(&self) -> CpuId {
+        let tasks = |cpu: &CpuId| self.cpus[cpu.index()].attached.len();
+        self.cpu_ids().min_by_key(tasks).unwrap_or(CpuId(0))
     }
 
     fn handle(&mut self, next: Next, cpu: CpuId) {
@@ -292,6 +297,7 @@ impl Kernel {
             }
             Next::StallEnd => {
                 self.cpu(cpu).stall_until_ns = NEVER;
+                self.leave_irq(cpu);
                 if self.must_resched(cpu) {
                     self.schedule(cpu);
                 }
@@ -308,6 +314,21 @@ impl Kernel {
                 self.enter_irq(cpu);
                 self.fire_timer();
             }
+            Next::Ipi => {
+                self.cpu(cpu).ipi_at_ns = NEVER;
+                self.enter_irq(cpu);
+                self.nohz_balance(cpu);
+            }
+        }
+    }
+
+    /// The end of an interrupt runs the softirqs, unless bottom halves are off.
+    fn leave_irq(&mut self, cpu: CpuId) {
+        let held_off = self
+            .curr(cpu)
+            .is_some_and(|curr| self.task(curr).bh_off > 0);
+        if !held_off {
+            self.run_softirq(cpu);
         }
     }
 
@@ -317,24 +338,33 @@ impl Kernel {
         let Some(curr) = self.curr(cpu) else { return };
         let state = self.cpu(cpu);
         if state.stall_until_ns == NEVER {
-            let left_ns = state.op_end_ns - now_ns;
-            state.op_end_ns = NEVER;
+            let end_ns = core::mem::replace(&mut state.op_end_ns, NEVER);
             state.stall_until_ns = now_ns + irq_ns;
-            self.task(curr).op = Op::Run { left_ns };
+            if let Op::Run { left_ns } = &mut self.task(curr).op {
+                *left_ns = end_ns - now_ns;
+            }
         } else {
             state.stall_until_ns += irq_ns;
         }
     }
 
     fn settle(&mut self, cpu: CpuId) -> Settled {
+        let settled = self.settle_cpu(cpu);
+        self.refresh(cpu);
+        settled
+    }
+
+    fn settle_cpu(&mut self, cpu: CpuId) -> Settled {
         loop {
             let state = self.cpu(cpu);
             if state.stall_until_ns != NEVER || state.op_end_ns != NEVER {
                 return Settled::Waits;
             }
             let Some(curr) = state.rq.curr() else {
-                if state.rq.tree().is_empty() {
-                    self.schedule_idle(cpu);
+                // An idle CPU notices what was queued for it when the interrupt
+                // that says so arrives.
+                let told = state.ipi_at_ns == NEVER && !state.rq.tree().is_empty();
+                if state.idle && !told {
                     return Settled::Waits;
                 }
                 self.schedule(cpu);
@@ -346,18 +376,17 @@ impl Kernel {
                     let now_ns = self.now_ns;
                     self.cpu(cpu).op_end_ns = now_ns + left_ns;
                 }
+                Op::Spin { again_ns } => {
+                    let now_ns = self.now_ns;
+                    self.cpu(cpu).op_end_ns = again_ns.max(now_ns);
+                    return Settled::Waits;
+                }
                 Op::Resched => {
                     self.task(curr).op = Op::Poll;
                     self.schedule(cpu);
                 }
                 Op::Block | Op::Sleep | Op::Exit => self.schedule(cpu),
             }
-        }
-    }
-
-    fn schedule_idle(&mut self, cpu: CpuId) {
-        if !self.cpu(cpu).idle {
-            self.schedule(cpu);
         }
     }
 

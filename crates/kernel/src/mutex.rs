@@ -15,15 +15,18 @@
 //!    their ends are preemption points: the one of the lock path is passed
 //!    *holding* the lock, the one of the unlock path is not.
 //!
-//! Left out: optimistic spinning, which needs an owner that runs on another
-//! CPU, and the time that the slow path itself takes beside the wakeup and the
+//! 5. A task spins only while the owner runs on another CPU and nobody wants its
+//!    own; of those who have just come only one watches the owner.
+//!
+//! Left out: the time that the slow path itself takes beside the wakeup and the
 //! context switches (well below 1 µs).
 //!
-//! Source of the rules: scheduler reference, sections 5, W1 and W6.
+//! Source of the rules: scheduler reference, sections 5, W1 and W6, and items
+//! 50 to 56 of its verification.
 
 use crate::event::{Acquired, EventKind};
 use crate::ids::{LockId, TaskId};
-use crate::kernel::{Kernel, Op};
+use crate::kernel::{Kernel, NEVER, Op};
 use crate::lock::LockKind;
 use crate::machine::Shared;
 use core::future::Future;
@@ -104,6 +107,36 @@ impl Kernel {
         false
     }
 
+    /// Whether it is worth spinning: nobody wants this CPU, and the owner, if
+    /// there is one, is on another.
+    fn mutex_can_spin(&self, lock: LockId, task: TaskId) -> bool {
+        let cpu = self.tasks[task.index()].cpu;
+        if self.cpus[cpu.index()].need_resched {
+            return false;
+        }
+        let owner = self.locks[lock.index()].owner;
+        owner.is_none_or(|owner| self.is_on_cpu(owner))
+    }
+
+    fn is_on_cpu(&self, task: TaskId) -> bool {
+        let cpu = self.tasks[task.index()].cpu;
+        self.curr(cpu) == Some(task)
+    }
+
+    fn spin(&mut self, task: TaskId) {
+        self.task(task).op = Op::Spin { again_ns: NEVER };
+    }
+
+    /// Leaves the queue of spinners; the next one takes over the watch.
+    fn osq_leave(&mut self, lock: LockId, task: TaskId) {
+        let osq = &mut self.lock(lock).osq;
+        osq.retain(|&spinner| spinner != task);
+        if let Some(&next) = osq.front() {
+            let line_ns = self.config.line_ns;
+            self.kick_spinner(next, line_ns);
+        }
+    }
+
     /// The slow unlock: frees the lock or hands it over, and wakes the first
     /// waiter. Says whether the wakeup had an effect.
     fn mutex_unlock_slow(&mut self, lock: LockId, task: TaskId) -> bool {
@@ -119,6 +152,7 @@ impl Kernel {
             lock.0.into(),
             handed_over.into(),
         );
+        self.kick_lock(lock);
         first.is_some_and(|first| self.wake(first, task))
     }
 }
@@ -136,7 +170,13 @@ pub struct MutexLock<'a> {
 #[derive(Clone, Copy)]
 enum LockStep {
     Start,
+    /// It spins as one who has just come.
+    Spinning,
+    /// It has given up spinning and had to give way before it queues.
+    GivesWay,
     Waiting,
+    /// It spins as the first waiter.
+    WaiterSpinning,
     Acquired,
 }
 
@@ -159,6 +199,7 @@ impl<'a> MutexLock<'a> {
     fn start(&mut self, kernel: &mut Kernel) -> Poll<()> {
         let (task, lock) = (self.task, self.lock);
         kernel.at(task, self.place);
+        kernel.enter_kernel(task);
         if kernel.task(task).preempt_count > 0 {
             let name = &kernel.locks[lock.index()].name;
             let what = format!(
@@ -181,18 +222,86 @@ impl<'a> MutexLock<'a> {
         if kernel.mutex_trylock(lock, task, Acquired::Stolen) {
             return self.leave(kernel);
         }
-        kernel.mutex_enqueue(lock, task);
+        if kernel.mutex_can_spin(lock, task) {
+            kernel.lock(lock).osq.push_back(task);
+            kernel.emit(task, EventKind::LockSpin, lock.0.into(), 0);
+            self.step = LockStep::Spinning;
+            kernel.spin(task);
+            return Poll::Pending;
+        }
+        self.enqueue(kernel)
+    }
+
+    /// Takes a place in the queue and sleeps, but gives way first if that is due.
+    fn enqueue(&mut self, kernel: &mut Kernel) -> Poll<()> {
+        let cpu = kernel.task(self.task).cpu;
+        if kernel.cpu(cpu).need_resched && !matches!(self.step, LockStep::GivesWay) {
+            self.step = LockStep::GivesWay;
+            kernel.task(self.task).op = Op::Resched;
+            return Poll::Pending;
+        }
+        if kernel.mutex_trylock(self.lock, self.task, Acquired::Stolen) {
+            return self.leave(kernel);
+        }
+        kernel.mutex_enqueue(self.lock, self.task);
         self.step = LockStep::Waiting;
         Poll::Pending
+    }
+
+    fn spinning(&mut self, kernel: &mut Kernel) -> Poll<()> {
+        let (task, lock) = (self.task, self.lock);
+        let watches = kernel.lock(lock).osq.front() == Some(&task);
+        if watches && kernel.mutex_trylock(lock, task, Acquired::Stolen) {
+            kernel.osq_leave(lock, task);
+            return self.leave(kernel);
+        }
+        let cpu = kernel.task(task).cpu;
+        let goes_on = if watches {
+            kernel.mutex_can_spin(lock, task)
+        } else {
+            !kernel.cpu(cpu).need_resched
+        };
+        if goes_on {
+            kernel.spin(task);
+            return Poll::Pending;
+        }
+        kernel.osq_leave(lock, task);
+        kernel.emit(task, EventKind::LockSpinEnd, lock.0.into(), 0);
+        self.enqueue(kernel)
     }
 
     fn woken(&mut self, kernel: &mut Kernel) -> Poll<()> {
         if kernel.mutex_try_as_waiter(self.lock, self.task) {
             return self.leave(kernel);
         }
+        let first = kernel.lock(self.lock).waiters.front() == Some(&self.task);
+        if first && kernel.mutex_can_spin(self.lock, self.task) {
+            kernel.emit(self.task, EventKind::LockSpin, self.lock.0.into(), 1);
+            self.step = LockStep::WaiterSpinning;
+            kernel.spin(self.task);
+            return Poll::Pending;
+        }
+        self.sleep_again(kernel)
+    }
+
+    fn waiter_spinning(&mut self, kernel: &mut Kernel) -> Poll<()> {
+        if kernel.mutex_try_as_waiter(self.lock, self.task) {
+            return self.leave(kernel);
+        }
+        if kernel.mutex_can_spin(self.lock, self.task) {
+            kernel.spin(self.task);
+            return Poll::Pending;
+        }
+        kernel.emit(self.task, EventKind::LockSpinEnd, self.lock.0.into(), 1);
+        self.step = LockStep::Waiting;
+        self.sleep_again(kernel)
+    }
+
+    /// Back to sleep; a waiter that should give way does so awake, and tries
+    /// once more.
+    fn sleep_again(&mut self, kernel: &mut Kernel) -> Poll<()> {
         let cpu = kernel.task(self.task).cpu;
         if kernel.cpu(cpu).need_resched {
-            // A waiter that should give way does so awake, and tries once more.
             kernel.task(self.task).op = Op::Resched;
         } else {
             kernel.block(self.task);
@@ -215,7 +324,10 @@ impl Future for MutexLock<'_> {
         let kernel = &mut *shared.borrow_mut();
         match self.step {
             LockStep::Start => self.start(kernel),
+            LockStep::Spinning => self.spinning(kernel),
+            LockStep::GivesWay => self.enqueue(kernel),
             LockStep::Waiting => self.woken(kernel),
+            LockStep::WaiterSpinning => self.waiter_spinning(kernel),
             LockStep::Acquired => Poll::Ready(()),
         }
     }
@@ -257,12 +369,14 @@ impl<'a> MutexUnlock<'a> {
     fn start(&mut self, kernel: &mut Kernel) -> Poll<()> {
         let (task, lock) = (self.task, self.lock);
         kernel.at(task, self.place);
+        kernel.enter_kernel(task);
         if !kernel.disown(lock, task) {
             return Poll::Pending;
         }
         if kernel.lock(lock).waiters.is_empty() {
             kernel.lock(lock).owner = None;
             kernel.emit(task, EventKind::LockRelease, lock.0.into(), 0);
+            kernel.kick_lock(lock);
             return Poll::Ready(());
         }
         kernel.preempt_disable(task);

@@ -11,7 +11,10 @@
 //!    a task that is picked again keeps what it had.
 //! 4. A wakeup acts only on a task that sleeps.
 //!
-//! Left out here: other scheduling classes, several CPUs, softirqs.
+//! 5. A full request to another CPU is sent as an interrupt; a lazy one only
+//!    sets its bit, which the other CPU sees at its next interrupt.
+//!
+//! Left out here: other scheduling classes.
 
 use crate::config::{Hrtick, Preemption};
 use crate::event::{EventKind, OutReason};
@@ -30,7 +33,22 @@ impl Kernel {
         if !self.cpu(cpu).need_resched {
             self.cpu(cpu).need_resched = true;
             self.emit_cpu(cpu, EventKind::NeedResched, 1);
+            if cpu != self.this_cpu {
+                self.send_ipi(cpu);
+            }
+            // Spinners watch the flag.
+            if let Some(curr) = self.curr(cpu) {
+                self.kick_spinner(curr, 0);
+            }
         }
+    }
+
+    /// Interrupts another CPU, unless an interrupt is on its way already.
+    pub(crate) fn send_ipi(&mut self, cpu: CpuId) {
+        let at_ns = self.now_ns + self.config.ipi_ns;
+        let state = self.cpu(cpu);
+        state.ipi_at_ns = state.ipi_at_ns.min(at_ns);
+        self.refresh(cpu);
     }
 
     /// `resched_curr_lazy`: what the fair class asks with.
@@ -83,8 +101,14 @@ impl Kernel {
         let reason = prev.map_or(OutReason::Preempted, |prev| self.put_to_sleep(cpu, prev));
         self.cpu(cpu).need_resched = false;
         self.cpu(cpu).need_resched_lazy = false;
-        let next = self.pick_next(cpu);
-        if next.is_some() && next == prev {
+        let pushes = self.cpu(cpu).push_to.is_some();
+        if pushes {
+            // The stopper runs, so whatever ran is an ordinary queued task.
+            self.cpus[cpu.index()].rq.put_prev(&mut self.entities);
+            self.push_task(cpu);
+        }
+        let (next, looked_ns) = self.pick_next_or_pull(cpu);
+        if next.is_some() && next == prev && !pushes {
             self.emit_cpu(cpu, EventKind::Repick, 0);
             if self.config.hrtick == Hrtick::Repick {
                 self.arm_hrtick(cpu, 0);
@@ -92,13 +116,28 @@ impl Kernel {
             return;
         }
         if let Some(prev) = prev {
-            self.emit(prev, EventKind::SwitchOut, 0, reason as u16);
+            self.emit_on(cpu, prev, EventKind::SwitchOut, 0, reason as u16);
         }
         self.cpus[cpu.index()].rq.put_prev(&mut self.entities);
+        if let Some(prev) = prev {
+            self.track(prev);
+            self.kick_watchers(prev);
+        }
         match next {
-            Some(next) => self.switch_to(cpu, next),
+            Some(next) => self.switch_to(cpu, next, looked_ns),
             None => self.go_idle(cpu),
         }
+    }
+
+    /// The entity to run. A CPU that has none looks around for one, which takes
+    /// the time that is returned beside it.
+    fn pick_next_or_pull(&mut self, cpu: CpuId) -> (Option<TaskId>, u64) {
+        let next = self.pick_next(cpu);
+        if next.is_some() || self.cpu(cpu).idle {
+            return (next, 0);
+        }
+        let looked_ns = self.newidle_balance(cpu);
+        (self.pick_next(cpu), looked_ns)
     }
 
     /// Takes a task that cannot go on off the queue.
@@ -107,12 +146,16 @@ impl Kernel {
             Op::Block => OutReason::Blocked,
             Op::Sleep => OutReason::Sleeping,
             Op::Exit => OutReason::Exited,
-            Op::Poll | Op::Run { .. } | Op::Resched => return OutReason::Preempted,
+            Op::Poll | Op::Run { .. } | Op::Spin { .. } | Op::Resched => {
+                return OutReason::Preempted;
+            }
         };
         let state = &mut self.cpus[cpu.index()];
         let delayed = state.rq.dequeue_curr_to_sleep(&mut self.entities);
         if delayed {
             self.emit(prev, EventKind::DelayDequeue, 0, 0);
+        } else {
+            self.cpu(cpu).untouch(prev);
         }
         reason
     }
@@ -132,22 +175,27 @@ impl Kernel {
             }
             let state = &mut self.cpus[cpu.index()];
             state.rq.finish_delayed_dequeue(&mut self.entities, picked);
+            self.cpu(cpu).untouch(picked);
+            self.track(picked);
             self.emit(picked, EventKind::FinishDequeue, 0, 0);
         }
     }
 
-    fn switch_to(&mut self, cpu: CpuId, next: TaskId) {
-        let (now_ns, switch_ns) = (self.now_ns, self.config.switch_ns);
+    fn switch_to(&mut self, cpu: CpuId, next: TaskId, looked_ns: u64) {
+        let (now_ns, switch_ns) = (self.now_ns, self.config.switch_ns + looked_ns);
         self.cpus[cpu.index()]
             .rq
             .set_next(&mut self.entities, next, now_ns);
         self.emit(next, EventKind::SwitchIn, switch_ns, 0);
+        self.track(next);
+        self.cpu(cpu).touch(next);
         let state = self.cpu(cpu);
         state.op_end_ns = NEVER;
         state.stall_until_ns = now_ns + switch_ns;
         if state.idle {
             state.idle = false;
             self.restart_tick(cpu);
+            self.note_idle_end(cpu);
         }
         if self.config.hrtick != Hrtick::Off {
             // The timer is started at the end of the switch.
@@ -195,8 +243,13 @@ impl Kernel {
 
     /// `hrtick_update`: at the end of a real enqueue.
     fn arm_hrtick_on_enqueue(&mut self, cpu: CpuId) {
-        if self.config.hrtick != Hrtick::Off && self.cpu(cpu).hrtick_at_ns == NEVER {
-            self.arm_hrtick(cpu, 0);
+        if self.config.hrtick == Hrtick::Off || self.cpu(cpu).hrtick_at_ns != NEVER {
+            return;
+        }
+        self.arm_hrtick(cpu, 0);
+        // Another CPU's timer is armed by a call on that CPU: an interrupt.
+        if cpu != self.this_cpu && self.cpu(cpu).hrtick_at_ns != NEVER {
+            self.send_ipi(cpu);
         }
     }
 
@@ -208,6 +261,7 @@ impl Kernel {
             self.resched_full(cpu);
         }
         self.update_curr(cpu);
+        self.tick_balance(cpu);
     }
 
     /// The slice-end timer fires.
@@ -224,9 +278,12 @@ impl Kernel {
         self.enqueue(cpu, task);
     }
 
-    fn enqueue(&mut self, cpu: CpuId, task: TaskId) {
+    pub(crate) fn enqueue(&mut self, cpu: CpuId, task: TaskId) {
         self.update_curr(cpu);
         self.cpus[cpu.index()].rq.enqueue(&mut self.entities, task);
+        self.track(task);
+        self.cpu(cpu).touch(task);
+        self.overloaded |= self.nr_queued(cpu) > 1;
         self.emit_vruntime(task);
         self.emit_deadline(task);
         self.arm_hrtick_on_enqueue(cpu);
@@ -240,26 +297,52 @@ impl Kernel {
         self.task(task).asleep = false;
         self.task(task).op = Op::Poll;
         self.emit(task, EventKind::Wake, 0, waker.0);
-        let cpu = self.task(task).cpu;
         if self.entities[task].on_rq {
-            self.update_curr(cpu);
-            let state = &mut self.cpus[cpu.index()];
-            if state.rq.requeue_delayed(&mut self.entities, task) {
-                self.emit_vruntime(task);
-                self.emit_deadline(task);
-            }
+            self.wake_delayed(task);
         } else {
+            let from = self.task(task).cpu;
+            let cpu = self.select_task_rq(task, waker);
+            if cpu != from {
+                self.attach_to(task, cpu);
+                self.emit(task, EventKind::Migrate, from.0.into(), 0);
+            }
             self.enqueue(cpu, task);
         }
+        let cpu = self.task(task).cpu;
         self.wakeup_preempt(cpu, task);
         true
     }
 
+    /// A sleeper that is still queued goes on where it stands, on the CPU where
+    /// it blocked.
+    fn wake_delayed(&mut self, task: TaskId) {
+        let cpu = self.task(task).cpu;
+        self.update_curr(cpu);
+        let state = &mut self.cpus[cpu.index()];
+        let moved = state.rq.requeue_delayed(&mut self.entities, task);
+        self.track(task);
+        if moved {
+            self.cpu(cpu).touch(task);
+            self.emit_vruntime(task);
+            self.emit_deadline(task);
+        }
+    }
+
     /// `wakeup_preempt_fair`: the woken task preempts iff it would be picked.
-    fn wakeup_preempt(&mut self, cpu: CpuId, woken: TaskId) {
-        if self.curr(cpu).is_none() {
-            self.resched_full(cpu);
-        } else if self.pick_next(cpu) == Some(woken) {
+    pub(crate) fn wakeup_preempt(&mut self, cpu: CpuId, woken: TaskId) {
+        let Some(curr) = self.curr(cpu) else {
+            if cpu == self.this_cpu {
+                self.resched_full(cpu);
+            } else {
+                self.send_ipi(cpu);
+            }
+            return;
+        };
+        if !self.entities[curr].on_rq {
+            // It is being switched out; whoever comes next is picked afresh.
+            return;
+        }
+        if self.pick_next(cpu) == Some(woken) {
             self.cpus[cpu.index()]
                 .rq
                 .cancel_protection(&mut self.entities);

@@ -9,7 +9,7 @@ use crate::ids::{CpuId, TaskId};
 use crate::kernel::{Kernel, Op};
 use crate::machine::Shared;
 use crate::mutex::{Mutex, MutexLock, MutexUnlock};
-use crate::spinlock::{SpinLock, SpinUnlockBh};
+use crate::spinlock::{SpinLock, SpinLockBh, SpinUnlockBh};
 use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;
@@ -95,12 +95,11 @@ impl Task {
         MutexUnlock::new(&self.kernel, self.id, mutex, Location::caller())
     }
 
-    /// Takes a spinlock; preemption is off until it is released.
+    /// Takes a spinlock, spinning while it is taken; preemption is off until it
+    /// is released.
     #[track_caller]
-    pub fn spin_lock_bh(&self, lock: SpinLock) {
-        let kernel = &mut *self.kernel.borrow_mut();
-        kernel.at(self.id, Location::caller());
-        kernel.spin_lock_bh(self.id, lock.0);
+    pub fn spin_lock_bh(&self, lock: SpinLock) -> SpinLockBh<'_> {
+        SpinLockBh::new(&self.kernel, self.id, lock, Location::caller())
     }
 
     /// Releases a spinlock, which is a preemption point.
@@ -216,6 +215,7 @@ impl Future for Sleep<'_> {
             kernel.fail(self.task, what.to_owned());
             return Poll::Pending;
         }
+        kernel.enter_kernel(self.task);
         let at_ns = kernel.now_ns.saturating_add(self.ns);
         kernel.sleep_until(self.task, at_ns);
         Poll::Pending

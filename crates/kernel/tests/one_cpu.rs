@@ -145,7 +145,7 @@ fn convoy(preempt: Preemption) -> (Machine, TaskId, TaskId) {
         loop {
             task.run_kernel(2_000).await;
             task.mutex_lock(mutex).await;
-            task.spin_lock_bh(stream);
+            task.spin_lock_bh(stream).await;
             task.run_kernel(16_000).await;
             task.spin_unlock_bh(stream).await;
             task.run_kernel(1_000).await;
@@ -275,12 +275,12 @@ fn sleeping_with_preemption_off_and_leaving_with_a_lock_are_faults() {
     };
     let sleeps = fault_of(|task, lock| {
         Box::pin(async move {
-            task.spin_lock_bh(lock);
+            task.spin_lock_bh(lock).await;
             task.sleep(10).await;
         })
     });
     assert!(sleeps.contains("sleeps with preemption off"), "{sleeps}");
-    let leaves = fault_of(|task, lock| Box::pin(async move { task.spin_lock_bh(lock) }));
+    let leaves = fault_of(|task, lock| Box::pin(async move { task.spin_lock_bh(lock).await }));
     assert!(leaves.contains("ends while it holds stream"), "{leaves}");
 }
 

@@ -61,9 +61,6 @@ pub enum Takes {
 impl fmt::Display for Takes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Takes::Range(range) if range.start() == range.end() => {
-                write!(f, "{} so far", range.start())
-            }
             Takes::Range(range) => write!(f, "{} to {}", range.start(), range.end()),
             Takes::OneOf([]) => Ok(()),
             Takes::OneOf([only]) => f.write_str(only),
@@ -182,7 +179,7 @@ pub const KEYS: &[Key] = &[
         get: |scenario| Value::Text(scenario.about.clone()),
         set: |scenario, value| scenario.about = value.to_string(),
     },
-    key!("cpus", cpus, 1, 1, "number of CPUs"),
+    key!("cpus", cpus, 1, 64, "number of CPUs"),
     Key {
         name: "hz",
         about: "timer ticks per second",

@@ -52,7 +52,7 @@ impl Run {
     /// # Errors
     /// If a task cannot be created.
     pub fn start(scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
-        let mut machine = Machine::new(machine_config(scenario));
+        let mut machine = Machine::new(machine_config(scenario, seed));
         let slots = scenario.pages();
         let options = ZswapOptions {
             design: Design {
@@ -71,7 +71,7 @@ impl Run {
             sites: machine.sites(),
             context: scenario.context,
             base_slice_ns: scenario.base_slice_ns,
-            tick_ns: machine_config(scenario).tick_ns(),
+            tick_ns: 1_000_000_000 / scenario.hz,
             slots,
             tasks,
         };
@@ -208,8 +208,10 @@ impl Run {
     }
 }
 
-fn machine_config(scenario: &Scenario) -> MachineConfig {
+fn machine_config(scenario: &Scenario, seed: u64) -> MachineConfig {
     MachineConfig {
+        cpus: u8::try_from(scenario.cpus).unwrap_or(u8::MAX),
+        seed,
         hz: u32::try_from(scenario.hz).unwrap_or(u32::MAX),
         hrtick: scenario.hrtick,
         base_slice_ns: scenario.base_slice_ns,
@@ -218,6 +220,7 @@ fn machine_config(scenario: &Scenario) -> MachineConfig {
         switch_ns: scenario.machine_costs.switch_ns,
         timer_irq_ns: scenario.machine_costs.timer_irq_ns,
         wake_ns: scenario.machine_costs.wake_ns,
+        ..MachineConfig::default()
     }
 }
 

@@ -173,10 +173,16 @@ pub enum ScenarioError {
 }
 
 /// Scenarios that come with the program: name and text.
-const BUILT_IN: [(&str, &str); 1] = [(
-    "b1-1cpu",
-    include_str!("../../../assets/scenarios/b1-1cpu.toml"),
-)];
+const BUILT_IN: [(&str, &str); 2] = [
+    (
+        "b1-1cpu",
+        include_str!("../../../assets/scenarios/b1-1cpu.toml"),
+    ),
+    (
+        "b1-8cpu",
+        include_str!("../../../assets/scenarios/b1-8cpu.toml"),
+    ),
+];
 
 /// The names that [`Scenario::named`] knows.
 #[must_use]

@@ -83,6 +83,8 @@ pub struct TaskState {
     pub waits_for: Option<LockId>,
     /// Since when it has queued, in ns.
     pub waits_since_ns: u64,
+    /// The lock it spins on.
+    pub spins_on: Option<LockId>,
     /// Start of its timed read in progress, in ns.
     pub read_since_ns: Option<u64>,
 }
@@ -191,6 +193,7 @@ impl MachineState {
             activity: Activity::Computing,
             waits_for: None,
             waits_since_ns: 0,
+            spins_on: None,
             read_since_ns: None,
         };
         let cpu = CpuState {
@@ -254,6 +257,8 @@ impl MachineState {
             EventKind::Probe => self.apply_probe(event),
             EventKind::LockAcquire
             | EventKind::LockWait
+            | EventKind::LockSpin
+            | EventKind::LockSpinEnd
             | EventKind::LockHandoffWanted
             | EventKind::LockRelease => self.apply_to_lock(event),
             EventKind::SwitchIn | EventKind::SwitchOut | EventKind::Repick => {
@@ -359,12 +364,15 @@ impl MachineState {
                 lock.handed_over = false;
                 lock.queue.retain(|&waiter| waiter != event.task);
                 task.waits_for = None;
+                task.spins_on = None;
             }
             EventKind::LockWait => {
                 lock.queue.push_back(event.task);
                 task.waits_for = Some(number);
                 task.waits_since_ns = event.at_ns;
             }
+            EventKind::LockSpin => task.spins_on = Some(number),
+            EventKind::LockSpinEnd => task.spins_on = None,
             EventKind::LockHandoffWanted => lock.handoff_wanted = true,
             EventKind::LockRelease => {
                 lock.handed_over = event.aux == 1;

@@ -45,6 +45,8 @@ pub enum Mode {
     Compressing,
     /// It decompresses a page, with preemption off.
     Decompressing,
+    /// Its task spins on a lock, with preemption off.
+    Spinning,
     /// It is between two tasks.
     Switching,
     /// It has nothing to run.
@@ -60,6 +62,7 @@ impl Mode {
             Mode::Kernel => "kernel mode",
             Mode::Compressing => "compressing, preemption off",
             Mode::Decompressing => "decompressing, preemption off",
+            Mode::Spinning => "spinning on a lock, preemption off",
             Mode::Switching => "switching tasks",
             Mode::Idle => "idle",
         }
@@ -373,6 +376,9 @@ fn cpu_mode(state: &MachineState, cpu: CpuId, at_ns: u64) -> Mode {
         return Mode::Switching;
     }
     let task = state.task(curr);
+    if task.spins_on.is_some() {
+        return Mode::Spinning;
+    }
     match task.activity {
         Activity::Storing {
             compressing: true, ..

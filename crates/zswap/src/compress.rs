@@ -17,7 +17,7 @@ pub(crate) async fn crypto_acomp_compress(
     page: &Page,
 ) {
     let ctx = zswap.acomp_ctx(cpu);
-    task.spin_lock_bh(ctx.stream);
+    task.spin_lock_bh(ctx.stream).await;
     task.probe(Probe::CompressBegin as u16, slot.0);
     let length = compress_or_copy(zswap, cpu, page);
     task.run_kernel(zswap.compress_ns()).await;
@@ -53,7 +53,7 @@ pub(crate) async fn crypto_acomp_decompress(
     if is_raw(entry.length) {
         return decompress_or_copy(zswap, entry, page);
     }
-    task.spin_lock_bh(ctx.stream);
+    task.spin_lock_bh(ctx.stream).await;
     task.probe(Probe::DecompressBegin as u16, slot.0);
     let good = decompress_or_copy(zswap, entry, page);
     task.run_kernel(zswap.decompress_ns()).await;

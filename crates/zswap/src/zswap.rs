@@ -80,11 +80,15 @@ impl Zswap {
         } = options;
         let pool = ZsPool::new("zswap0", ZsPoolOptions::default())?;
         let codec = design.algorithm.new_compressor();
+        let cpus = machine.cpus();
+        let context = |cpu: &CpuId| AcompCtx::new(machine, design, *cpu);
+        let contexts: Vec<AcompCtx> = cpus.iter().map(context).collect();
+        let buffer = |_| RefCell::new(Vec::with_capacity(PAGE_SIZE));
         Ok(Zswap {
             design,
             costs,
-            contexts: vec![AcompCtx::new(machine, design, CpuId(0))],
-            buffers: vec![RefCell::new(Vec::with_capacity(PAGE_SIZE))],
+            buffers: contexts.iter().map(buffer).collect(),
+            contexts,
             pool: RefCell::new(pool),
             index: RefCell::new(XarrayPer64M::new(slots)),
             codec: RefCell::new(CodecMemo::new(codec, CodecMemoOptions::default())),
