@@ -241,9 +241,11 @@ impl App {
                         {" "}{words}{". Load the page again; if that does not help, try another browser."}
                     </div>
                 }
+                if frame.is_some() || session.failure.is_none() {
                 <Story design={session.scenario.context} frame={frame.clone()}
                     searching={session.is_searching()} slowest={session.field.slowest()}
                     on_open={link.callback(Msg::Open)} />
+                }
                 <div class="figure">
                     { self.view_stage(frame.as_deref()) }
                     <TimelineView timelines={session.timelines()} view={session.view}
@@ -269,7 +271,12 @@ impl App {
             .player()
             .map(|player| &player.recording().roster);
         let (Some(frame), Some(roster)) = (frame, roster) else {
-            return html! { <p class="stage pending">{"The model starts."}</p> };
+            let is_coming = self.session.failure.is_none();
+            return html! {
+                if is_coming {
+                    <p class="stage pending">{"The model starts."}</p>
+                }
+            };
         };
         let layout = if self.is_narrow {
             Layout::Narrow

@@ -4,7 +4,7 @@ use crate::dom::{self, Listener};
 use crate::protocol::{ToPage, ToWorker};
 use core::cell::RefCell;
 use std::rc::Rc;
-use web_sys::{ErrorEvent, Event, MessageEvent, Worker, WorkerOptions, WorkerType};
+use web_sys::{Event, MessageEvent, Worker, WorkerOptions, WorkerType};
 
 /// What the worker has said, or that it can say no more.
 pub enum Said {
@@ -44,7 +44,7 @@ impl Link {
         };
         let died = {
             let react = react.clone();
-            move |event: ErrorEvent| react(Said::Dead(event.message()))
+            move |event: Event| react(Said::Dead(message_of(&event)))
         };
         let garbled = move |_: Event| react(Said::Dead("a message was lost".to_owned()));
         Ok(Link {
@@ -71,6 +71,14 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.worker.terminate();
     }
+}
+
+/// What an error says of itself. One of loading the worker's file says nothing.
+fn message_of(event: &Event) -> String {
+    let message = js_sys::Reflect::get(event, &"message".into());
+    let message = message.ok().and_then(|message| message.as_string());
+    let message = message.filter(|message| !message.is_empty());
+    message.unwrap_or_else(|| "Its worker could not be loaded".to_owned())
 }
 
 fn post(worker: &Worker, message: &ToWorker) {

@@ -180,3 +180,11 @@ pageTest('the switch of colours is remembered', { theme: 'light' }, async ({ pag
   await opened(page);
   assert.notEqual(await ground(), light);
 });
+
+pageTest('says so when the worker cannot be loaded, and what to do', {}, async ({ page, problems }) => {
+  await page.route('**/worker.js', (route) => route.abort());
+  await page.reload();
+  const words = await page.getByRole('alert').innerText();
+  assert.match(words, /has stopped.*Load the page again/s);
+  problems.length = 0;
+});
