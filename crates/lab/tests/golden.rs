@@ -11,12 +11,12 @@ use zswap_lab::{Run, Scenario};
 wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);
 
 const GOLDEN: [(&str, &str, u64); 6] = [
-    ("b1-1cpu", "shared", 0xaba5_795f_f66e_2597),
-    ("b1-1cpu", "split", 0x2ce2_acf9_542d_83da),
-    ("b1-1cpu", "onstack", 0x3909_7c58_1a87_db16),
-    ("b1-8cpu", "shared", 0x8090_7aeb_ce01_eeaf),
-    ("b1-8cpu", "split", 0xc248_4e24_5067_32ce),
-    ("b1-8cpu", "onstack", 0x17ab_bc81_ad76_590d),
+    ("b1-1cpu", "shared", 0xf804_12ef_a6fb_f6c1),
+    ("b1-1cpu", "split", 0xcbec_983d_8d7d_4b01),
+    ("b1-1cpu", "onstack", 0x5387_f026_5bf4_2cec),
+    ("b1-8cpu", "shared", 0xcc5f_811c_3b09_c265),
+    ("b1-8cpu", "split", 0x9f17_c789_b60c_abbb),
+    ("b1-8cpu", "onstack", 0x656c_482c_10f7_a1bb),
 ];
 
 #[cfg_attr(target_arch = "wasm32", wasm_bindgen_test::wasm_bindgen_test)]

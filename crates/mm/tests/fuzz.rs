@@ -8,7 +8,6 @@ mod targets;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use targets::TARGETS;
 use zswap_mm::{Algorithm, PAGE_SIZE, Page, PageContent};
 
 /// Runs of a target if nothing else is asked for.
@@ -136,22 +135,4 @@ fn z3fold() {
 #[test]
 fn index() {
     run("index");
-}
-
-/// Writes the first corpus: run once with `--ignored` to add the seeds above
-/// as files.
-#[test]
-#[ignore = "writes files"]
-fn write_corpus() {
-    for (name, _) in TARGETS {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/corpus")
-            .join(name);
-        std::fs::create_dir_all(&folder).expect("the folder can be made");
-        std::fs::write(folder.join("empty"), []).expect("the file can be written");
-        for seed in 0..6 {
-            let file = folder.join(format!("seed-{seed}"));
-            std::fs::write(file, generated(name, seed)).expect("the file can be written");
-        }
-    }
 }

@@ -66,7 +66,7 @@ pub fn build(options: &Options) -> Result<()> {
 fn application(dev: bool) -> Result<PathBuf> {
     let mut arguments = vec!["--bin", site::APPLICATION, "--target", wasm::TARGET];
     if !dev {
-        arguments.push("--release");
+        arguments.extend(["--profile", site::PROFILE]);
     }
     cargo::pick(&cargo::build(&arguments)?, site::APPLICATION)
 }

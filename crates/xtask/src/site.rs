@@ -6,6 +6,9 @@
 /// The application: the binary's name, and from it those of its two files.
 pub const APPLICATION: &str = "zswap-explainer";
 
+/// The profile of the workspace that the application is built with.
+pub const PROFILE: &str = "page";
+
 /// The JavaScript side of the application.
 pub const APPLICATION_JS: &str = "zswap-explainer.js";
 
