@@ -7,6 +7,7 @@
 
 mod bench;
 mod bindgen;
+mod browser_tests;
 mod build;
 mod cargo;
 mod e2e;

@@ -6,10 +6,9 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::{build, cargo, e2e, repo, site, size, tidy, tools, wasm};
+use crate::{browser_tests, build, cargo, e2e, repo, site, size, tidy, wasm};
 
 /// Which steps to run.
 #[derive(Args)]
@@ -177,40 +176,11 @@ fn wasm_tests() -> Result<()> {
         println!("no package has tests for the browser");
         return Ok(());
     }
-    wasm::ensure_target()?;
-    tools::ensure(&[tools::CHROMIUM, tools::CHROMEDRIVER])?;
-    let runner = test_runner()?;
-    let mut command = cargo::cargo();
-    // Not the documentation tests: those ran natively.
-    command.args(["test", "--tests", "--target", wasm::TARGET]);
+    let mut command = browser_tests::command()?;
     for package in &packages {
         command.args(["--package", package]);
     }
-    cargo::run(
-        command
-            .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner)
-            .env("CHROMEDRIVER", tools::CHROMEDRIVER.path()?)
-            // What a machine is busy with must not fail a test.
-            .env("WASM_BINDGEN_TEST_TIMEOUT", "300"),
-    )
-}
-
-/// The runner that cargo starts a wasm test by, at the version of the lock file.
-fn test_runner() -> Result<PathBuf> {
-    const NAME: &str = "wasm-bindgen-test-runner";
-    let manifest = repo::xtask_manifest();
-    let executables = cargo::build(&[
-        "--manifest-path",
-        &manifest.to_string_lossy(),
-        "--features",
-        "test-runner",
-        // Only these two: the binary that runs is not to be replaced.
-        "--bin",
-        NAME,
-        "--bin",
-        "wasm-bindgen",
-    ])?;
-    cargo::pick(&executables, NAME)
+    cargo::run(&mut command)
 }
 
 fn build_page() -> Result<()> {

@@ -7,11 +7,13 @@
 //! | --- | --- |
 //! | `engine.native` | events per second of the published benchmark, headless |
 //! | `engine.wasm` | the same in headless Chromium, in a worker of the built page |
+//! | `mm.…` | operations of the data structures, and the codecs natively and in wasm |
 //! | `peer.…` | the same work done by other projects' code |
 
 mod engine;
 mod engine_native;
 mod engine_wasm;
+mod structures;
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -47,7 +49,7 @@ struct Source {
 }
 
 /// All there is to measure. A new file adds its line here.
-const SOURCES: [Source; 2] = [
+const SOURCES: [Source; 3] = [
     Source {
         name: engine_native::NAME,
         measure: engine_native::measure,
@@ -55,6 +57,10 @@ const SOURCES: [Source; 2] = [
     Source {
         name: engine_wasm::NAME,
         measure: engine_wasm::measure,
+    },
+    Source {
+        name: structures::NAME,
+        measure: structures::measure,
     },
 ];
 
