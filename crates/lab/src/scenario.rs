@@ -9,8 +9,9 @@
 //! and starts from the numbers used here. The size of the slow reads is known
 //! to be insensitive to them.
 
-use crate::keys::{KEYS, KeyError};
+use crate::keys::{KEYS, Key, KeyError};
 use kernel_sim::{Hrtick, Preemption};
+use toml_writer::ToTomlValue as _;
 use zswap_mm::{Algorithm, PageContent};
 use zswap_paths::{Context, Costs};
 
@@ -172,17 +173,9 @@ pub enum ScenarioError {
     Together(KeyError),
 }
 
-/// Scenarios that come with the program: name and text.
-const BUILT_IN: [(&str, &str); 2] = [
-    (
-        "b1-1cpu",
-        include_str!("../../../assets/scenarios/b1-1cpu.toml"),
-    ),
-    (
-        "b1-8cpu",
-        include_str!("../../../assets/scenarios/b1-8cpu.toml"),
-    ),
-];
+/// Scenarios that come with the program: name, and keys with their values as
+/// text. `build.rs` reads them from `assets/scenarios`.
+const BUILT_IN: &[(&str, &[(&str, &str)])] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// The names that [`Scenario::named`] knows.
 #[must_use]
@@ -197,8 +190,36 @@ impl Scenario {
     /// A scenario that comes with the program.
     #[must_use]
     pub fn named(name: &str) -> Option<Scenario> {
-        let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
-        Scenario::from_toml(name, text).ok()
+        let (name, settings) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+        Scenario::from_settings(name, settings.iter().copied()).ok()
+    }
+
+    /// A scenario of keys and their values as text; keys that are not given
+    /// keep their defaults.
+    ///
+    /// # Errors
+    /// If there is no such key, or it does not take its value, or the keys do
+    /// not go together.
+    pub fn from_settings<'a>(
+        name: &str,
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Scenario, KeyError> {
+        let mut scenario = Scenario {
+            name: name.to_owned(),
+            ..Scenario::default()
+        };
+        for (key, value) in settings {
+            scenario.set_one(key, value)?;
+        }
+        scenario.check()?;
+        Ok(scenario)
+    }
+
+    /// Every key with its value as text: what [`Scenario::from_settings`] takes.
+    #[must_use]
+    pub fn settings(&self) -> Vec<(String, String)> {
+        let pair = |key: &Key| (key.name.to_owned(), key.get(self).to_string());
+        KEYS.iter().map(pair).collect()
     }
 
     /// Reads a scenario; keys that are not given keep their defaults.
@@ -307,12 +328,19 @@ impl Scenario {
             }
             let value = match key.get(self) {
                 crate::keys::Value::Int(number) => number.to_string(),
-                crate::keys::Value::Text(text) => toml::Value::String(text).to_string(),
+                crate::keys::Value::Text(text) => quoted(&text),
             };
             text.push_str(&format!("{name} = {value}\n"));
         }
         text
     }
+}
+
+/// A text as a string of TOML, on one line.
+fn quoted(text: &str) -> String {
+    toml_writer::TomlStringBuilder::new(text)
+        .as_basic()
+        .to_toml_value()
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -325,10 +353,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn built_in_scenarios_are_good() {
-        for (name, text) in BUILT_IN {
-            let scenario = Scenario::from_toml(name, text).expect(name);
+    fn built_in_scenarios_are_their_files() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/scenarios");
+        for name in built_in_names() {
+            let scenario = Scenario::named(name).expect(name);
             assert!(!scenario.title.is_empty() && !scenario.about.is_empty());
+            let text = std::fs::read_to_string(format!("{folder}/{name}.toml")).expect(name);
+            assert_eq!(Scenario::from_toml(name, &text), Ok(scenario));
         }
     }
 
@@ -339,11 +370,15 @@ mod tests {
             ("context", "onstack"),
             ("workers.nice", "-3"),
             ("seed", "18446744073709551615"),
+            ("about", "a \"quoted\" \\ text,\nin two lines"),
         ] {
             scenario.set(key, value).expect("good");
         }
         let again = Scenario::from_toml("b1-1cpu", &scenario.to_toml());
         assert_eq!(again.as_ref(), Ok(&scenario));
+        let settings = scenario.settings();
+        let pairs = settings.iter().map(|(key, value)| (&**key, &**value));
+        assert_eq!(Scenario::from_settings("b1-1cpu", pairs), Ok(scenario));
     }
 
     #[test]

@@ -3,15 +3,16 @@
 
 use crate::clock::Speed;
 use crate::dom::{self, Listener};
+use crate::exports;
 use crate::link::{Link, Said};
-use crate::parts::code::Code;
-use crate::parts::controls::Controls;
-use crate::parts::header::{Header, ThemeChoice};
-use crate::parts::reads::{Dots, ReadsView};
-use crate::parts::stage::StageView;
-use crate::parts::story::Story;
-use crate::parts::timeline::{Gesture, TimelineView};
-use crate::parts::why::Why;
+use crate::parts::code::code;
+use crate::parts::controls::{self, controls};
+use crate::parts::header::{self, ThemeChoice, header};
+use crate::parts::reads::{self, Dots, reads_view};
+use crate::parts::stage::{place_tokens, stage_view};
+use crate::parts::story::{self, story};
+use crate::parts::timeline::{self, Gesture, timeline_view};
+use crate::parts::why::{self, why};
 use crate::protocol::SlimRead;
 use crate::session::Session;
 use std::rc::Rc;
@@ -74,7 +75,10 @@ pub struct App {
     is_narrow: bool,
     last_frame_ms: Option<f64>,
     is_frame_due: bool,
-    _listeners: Vec<Listener>,
+    stage: NodeRef,
+    timeline: timeline::Surface,
+    reads: reads::Surface,
+    listeners: Vec<Listener>,
 }
 
 impl Component for App {
@@ -96,7 +100,10 @@ impl Component for App {
             is_narrow: is_narrow(),
             last_frame_ms: None,
             is_frame_due: false,
-            _listeners: listeners(ctx),
+            stage: NodeRef::default(),
+            timeline: timeline::Surface::default(),
+            reads: reads::Surface::default(),
+            listeners: listeners(ctx),
         };
         app.start_run(ctx);
         app
@@ -121,22 +128,78 @@ impl Component for App {
         let link = ctx.link();
         html! {
             <>
-                <Header design={session.scenario.context} seed={session.seed} theme={self.theme}
-                    on_design={link.callback(Msg::Design)} on_seed={link.callback(Msg::Seed)}
-                    on_theme={link.callback(Msg::Theme)} />
+                { header(&header::Props {
+                    design: session.scenario.context,
+                    seed: session.seed,
+                    theme: self.theme,
+                    on_design: link.callback(Msg::Design),
+                    on_seed: link.callback(Msg::Seed),
+                    on_theme: link.callback(Msg::Theme),
+                }) }
                 { self.view_main(ctx, frame) }
-                <Controls playing={session.playing} waiting={session.is_waiting()}
-                    at_ns={session.at_ns()} end_ns={session.end_ns()} speed={session.speed}
-                    marks={session.field.slowest_few(8)} reached_ns={session.progress.at_ns}
-                    on_toggle={link.callback(|()| Msg::Toggle)}
-                    on_step={link.callback(Msg::Step)} on_seek={link.callback(Msg::Seek)}
-                    on_speed={link.callback(Msg::Speed)} />
+                { controls(&controls::Props {
+                    playing: session.playing,
+                    waiting: session.is_waiting(),
+                    at_ns: session.at_ns(),
+                    end_ns: session.end_ns(),
+                    speed: session.speed,
+                    marks: session.field.slowest_few(8),
+                    reached_ns: session.progress.at_ns,
+                    on_toggle: link.callback(|()| Msg::Toggle),
+                    on_step: link.callback(Msg::Step),
+                    on_seek: link.callback(Msg::Seek),
+                    on_speed: link.callback(Msg::Speed),
+                }) }
             </>
+        }
+    }
+
+    fn rendered(&mut self, ctx: &Context<Self>, is_first: bool) {
+        let session = &self.session;
+        let theme = self.theme.effective();
+        place_tokens(&self.stage);
+        self.timeline
+            .paint(&session.timelines(), session.view, theme);
+        self.reads.paint(&self.dots, theme, session.run);
+        if is_first {
+            let on_gesture = ctx.link().callback(Msg::Gesture);
+            self.listeners.extend(self.timeline.listen(&on_gesture));
         }
     }
 }
 
 impl App {
+    /// The stage, the timeline and the dots.
+    fn view_figure(&self, ctx: &Context<Self>, frame: Option<&Frame>) -> Html {
+        let session = &self.session;
+        let link = ctx.link();
+        html! {
+            <div class="figure">
+                { self.view_stage(frame) }
+                { timeline_view(&timeline::Props {
+                    surface: &self.timeline,
+                    timelines: &session.timelines(),
+                    view: session.view,
+                    at_ns: session.at_ns(),
+                    read: session.read_shown(),
+                    frame,
+                    on_gesture: link.callback(Msg::Gesture),
+                }) }
+                { reads_view(&reads::Props {
+                    surface: &self.reads,
+                    cells: &self.dots,
+                    count: session.field.count(),
+                    slow: session.field.slow(),
+                    slowest: session.field.slowest_few(5),
+                    progress: &session.progress,
+                    at_ns: session.at_ns(),
+                    on_open: link.callback(Msg::Open),
+                    on_seek: link.callback(Msg::Seek),
+                }) }
+            </div>
+        }
+    }
+
     /// Starts the session's run in a worker that is not busy with another.
     fn start_run(&mut self, ctx: &Context<Self>) {
         let callback = ctx.link().callback(Msg::Said);
@@ -208,6 +271,10 @@ impl App {
             }
             Msg::Gesture(Gesture::Zoom { factor, around }) => session.zoom(factor, around),
             Msg::Gesture(Gesture::Pan { share }) => session.pan(share),
+            Msg::Gesture(Gesture::Go { share }) => {
+                let at_ns = session.view.from_ns + session.view.length() * share;
+                session.seek(at_ns.max(0.0) as u64);
+            }
             Msg::Theme(theme) => {
                 self.theme = theme;
                 theme.apply();
@@ -220,7 +287,6 @@ impl App {
     fn view_main(&self, ctx: &Context<Self>, frame: Option<Rc<Frame>>) -> Html {
         let session = &self.session;
         let link = ctx.link();
-        let theme = self.theme.effective();
         html! {
             <main data-at-ns={session.at_ns().to_string()}
                 data-run={session.run.to_string()}
@@ -242,22 +308,15 @@ impl App {
                     </div>
                 }
                 if frame.is_some() || session.failure.is_none() {
-                <Story design={session.scenario.context} frame={frame.clone()}
-                    searching={session.is_searching()} slowest={session.field.slowest()}
-                    on_open={link.callback(Msg::Open)} />
+                    { story(&story::Props {
+                        design: session.scenario.context,
+                        frame: frame.clone(),
+                        searching: session.is_searching(),
+                        slowest: session.field.slowest(),
+                        on_open: link.callback(Msg::Open),
+                    }) }
                 }
-                <div class="figure">
-                    { self.view_stage(frame.as_deref()) }
-                    <TimelineView timelines={session.timelines()} view={session.view}
-                        at_ns={session.at_ns()} read={session.read_shown()} theme={theme}
-                        frame={frame.clone()}
-                        on_gesture={link.callback(Msg::Gesture)} on_seek={link.callback(Msg::Seek)} />
-                    <ReadsView count={session.field.count()} run={session.run}
-                        progress={session.progress.clone()} slow={session.field.slow()}
-                        slowest={session.field.slowest_few(5)} at_ns={session.at_ns()}
-                        theme={theme} cells={self.dots.clone()} on_open={link.callback(Msg::Open)}
-                        on_seek={link.callback(Msg::Seek)} />
-                </div>
+                { self.view_figure(ctx, frame.as_deref()) }
                 <aside class="reasons">
                     { self.view_reasons(ctx, frame) }
                 </aside>
@@ -283,9 +342,9 @@ impl App {
         } else {
             Layout::Wide
         };
-        let scene = Rc::new(scene::stage(roster, frame, layout));
+        let scene = scene::stage(roster, frame, layout);
         let is_still = self.session.playing && self.session.speed.is_fast();
-        html! { <StageView {scene} {is_still} /> }
+        stage_view(&self.stage, &scene, is_still)
     }
 
     fn view_reasons(&self, ctx: &Context<Self>, frame: Option<Rc<Frame>>) -> Html {
@@ -297,9 +356,13 @@ impl App {
         };
         html! {
             <>
-                <Why links={self.session.why(subject)} {subject} frame={frame.clone()}
-                    on_select={ctx.link().callback(Msg::Select)} />
-                <Code {frame} {subject} />
+                { why(&why::Props {
+                    links: self.session.why(subject),
+                    subject,
+                    frame: &frame,
+                    on_select: ctx.link().callback(Msg::Select),
+                }) }
+                { code(&frame, subject) }
             </>
         }
     }
@@ -307,25 +370,13 @@ impl App {
     /// A hash of the machine's state, for tests; only while nothing moves.
     fn state_hash(&self) -> Option<String> {
         let player = self.session.player().filter(|_| !self.session.playing)?;
-        let bytes = postcard::to_allocvec(player.state()).ok()?;
-        Some(format!("{:016x}", fnv(&bytes)))
+        exports::hash_of(player.state())
     }
 
-    /// A hash of the frame's JSON, for tests; only while nothing moves.
+    /// A hash of the frame, for tests; only while nothing moves.
     fn frame_hash(&self, frame: Option<&Frame>) -> Option<String> {
-        let frame = frame.filter(|_| !self.session.playing)?;
-        let json = serde_json::to_string(frame).ok()?;
-        Some(format!("{:016x}", fnv(json.as_bytes())))
+        exports::hash_of(frame.filter(|_| !self.session.playing)?)
     }
-}
-
-/// FNV-1a, 64 bits: easy to repeat in a test.
-fn fnv(bytes: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for &byte in bytes {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash
 }
 
 fn is_narrow() -> bool {

@@ -89,10 +89,16 @@ impl Field {
 
     /// The slowest reads, slowest first.
     pub fn slowest_few(&self, count: usize) -> Vec<SlimRead> {
-        let mut rare: Vec<SlimRead> = self.rare().collect();
-        rare.sort_by_key(|read| core::cmp::Reverse(read.latency_ns));
-        rare.truncate(count);
-        rare
+        let mut slowest: Vec<SlimRead> = Vec::new();
+        for read in self.rare() {
+            // After equal ones, which came earlier.
+            let place = slowest.partition_point(|other| other.latency_ns >= read.latency_ns);
+            if place < count {
+                slowest.insert(place, read);
+                slowest.truncate(count);
+            }
+        }
+        slowest
     }
 
     /// The cells that hold reads: column, row, how many.

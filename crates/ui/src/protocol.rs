@@ -21,8 +21,8 @@ pub enum ToWorker {
     Start {
         /// Number of the run.
         run: u32,
-        /// The scenario, as TOML.
-        scenario: String,
+        /// The scenario: its keys with their values as text.
+        settings: Vec<(String, String)>,
         /// The seed.
         seed: u64,
     },

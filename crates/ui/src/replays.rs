@@ -69,7 +69,7 @@ impl Replays {
     /// have to do the same work again, for ever.
     fn park(&mut self, run: Run) {
         if self.parked.len() as u64 >= POSTS + 2 {
-            self.parked.sort_by_key(Run::now_ns);
+            zswap_view::sort_few(&mut self.parked, Run::now_ns);
             let pairs = self.parked.windows(2).enumerate();
             let closest = pairs.min_by_key(|(_, pair)| pair[1].now_ns() - pair[0].now_ns());
             if let Some((index, _)) = closest {

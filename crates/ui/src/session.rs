@@ -143,7 +143,7 @@ impl Session {
     pub fn start_message(&self) -> ToWorker {
         ToWorker::Start {
             run: self.run,
-            scenario: self.scenario.to_toml(),
+            settings: self.scenario.settings(),
             seed: self.seed,
         }
     }

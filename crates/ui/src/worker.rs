@@ -94,10 +94,10 @@ impl Worker {
         match message {
             ToWorker::Start {
                 run,
-                scenario,
+                settings,
                 seed,
             } => {
-                let job = Job::start(run, &scenario, seed);
+                let job = Job::start(run, &settings, seed);
                 if let Err(words) = &job {
                     let words = words.clone();
                     self.tell(&ToPage::Failed { run, words });
@@ -142,8 +142,10 @@ impl Worker {
 }
 
 impl Job {
-    fn start(run: u32, toml: &str, seed: u64) -> Result<Job, String> {
-        let scenario = Scenario::from_toml("page", toml).map_err(|error| error.to_string())?;
+    fn start(run: u32, settings: &[(String, String)], seed: u64) -> Result<Job, String> {
+        let settings = settings.iter().map(|(key, value)| (&**key, &**value));
+        let scenario =
+            Scenario::from_settings("page", settings).map_err(|error| error.to_string())?;
         let pass = Pass {
             run: Run::start(&scenario, seed).map_err(|error| error.to_string())?,
             reads_sent: 0,

@@ -10,6 +10,7 @@
 //! 3. Between two records only the running task's virtual runtime moves on; it
 //!    is carried forward to the time of the frame.
 
+use crate::few::sort_few;
 use crate::words::in_words_ns;
 use serde::{Deserialize, Serialize};
 use zswap_lab::{
@@ -60,9 +61,9 @@ impl Mode {
         match self {
             Mode::User => "user mode",
             Mode::Kernel => "kernel mode",
-            Mode::Compressing => "compressing, preemption off",
-            Mode::Decompressing => "decompressing, preemption off",
-            Mode::Spinning => "spinning on a lock, preemption off",
+            Mode::Compressing => "compressing",
+            Mode::Decompressing => "decompressing",
+            Mode::Spinning => "spinning on a lock",
             Mode::Switching => "switching tasks",
             Mode::Idle => "idle",
         }
@@ -350,7 +351,9 @@ fn cpu_frame(
             queued.on_rq && queued.cpu == cpu && now.curr != Some(task)
         })
         .collect();
-    run_queue.sort_by_key(|&task| (state.task(task).deadline, queue.vruntimes[task.index()]));
+    sort_few(&mut run_queue, |&task| {
+        (state.task(task).deadline, queue.vruntimes[task.index()])
+    });
     CpuFrame {
         cpu,
         running: now.curr,

@@ -17,12 +17,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod few;
 mod frame;
 pub mod scene;
 pub mod timeline;
 mod why;
 mod words;
 
+pub use few::sort_few;
 pub use frame::{
     Alarm, CpuFrame, Frame, LockFrame, Mode, PoolFrame, Resched, SourceLine, Status, TaskFrame,
     Waiter, WaiterStatus, ZspageFrame, frame,

@@ -10,6 +10,7 @@
 //!
 //! Left out: spinlocks, which nobody can be seen to hold at this scale.
 
+use crate::few::sort_few;
 use serde::{Deserialize, Serialize};
 use zswap_lab::{
     Activity, EventKind, LockId, LockKind, MachineState, Recording, Role, RunState, TaskId,
@@ -288,9 +289,9 @@ impl Fold {
             self.end_hold(lock, to_ns);
         }
         self.timeline.to_ns = to_ns;
-        self.timeline
-            .lanes
-            .sort_by_key(|lane| (rank(lane.role), lane.task));
+        sort_few(&mut self.timeline.lanes, |lane| {
+            (rank(lane.role), lane.task)
+        });
         self.timeline
     }
 }

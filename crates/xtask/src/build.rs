@@ -65,10 +65,25 @@ pub fn build(options: &Options) -> Result<()> {
 /// Compiles the application and gives its wasm file.
 fn application(dev: bool) -> Result<PathBuf> {
     let mut arguments = vec!["--bin", site::APPLICATION, "--target", wasm::TARGET];
+    let paths = short_paths();
     if !dev {
-        arguments.extend(["--profile", site::PROFILE]);
+        arguments.extend(["--profile", site::PROFILE, "--config", &paths]);
     }
     cargo::pick(&cargo::build(&arguments)?, site::APPLICATION)
+}
+
+/// A setting of cargo that takes the folders of this computer out of the names
+/// of source files. Panics carry these names: they would make the file larger,
+/// and another one on each computer.
+fn short_paths() -> String {
+    let registry = cargo::home().join("registry").join("src");
+    let indexes = fs::read_dir(&registry).into_iter().flatten().flatten();
+    let folders = indexes.map(|index| index.path()).chain([repo::root()]);
+    let flags: Vec<String> = folders
+        .map(|folder| format!("--remap-path-prefix={}/=", folder.display()))
+        .collect();
+    // An array of strings is written alike in TOML and by `{:?}`.
+    format!("target.{}.rustflags={flags:?}", wasm::TARGET)
 }
 
 /// Adds the page, and what it names.

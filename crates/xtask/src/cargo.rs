@@ -15,6 +15,13 @@ pub fn cargo() -> Command {
     command
 }
 
+/// Where cargo keeps the sources of the crates that it downloads.
+pub fn home() -> PathBuf {
+    let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let usual = || std::env::home_dir().unwrap_or_default().join(".cargo");
+    named.unwrap_or_else(usual)
+}
+
 /// Runs `command` with its output shown; an exit status other than 0 is an error.
 pub fn run(command: &mut Command) -> Result<()> {
     let shown = shown(command);

@@ -35,26 +35,15 @@ export async function chosen(page, name, context) {
   );
 }
 
-/** The JSON of the model's frame for a state of the page, by the straight way. */
+/** The model's frame for a state of the page, by the straight way: its hash and what tests look for. */
 export function modelFrame(page, { context, seed, atNs }) {
   return page.evaluate(
     async ([context, seed, atNs]) => {
       const application = await import(new URL('zswap-explainer.js', document.baseURI));
-      const answer = await fetch(new URL('assets/scenarios/b1-1cpu.toml', document.baseURI));
-      const scenario = (await answer.text()).replace(/^context = .*$/m, `context = "${context}"`);
-      return application.model_frame(scenario, BigInt(seed), BigInt(atNs));
+      return JSON.parse(application.model_frame('b1-1cpu', context, BigInt(seed), BigInt(atNs)));
     },
     [context, seed, atNs],
   );
-}
-
-/** FNV-1a, 64 bits, of a text, as the page writes it. */
-export function fnv(text) {
-  let hash = 0xcbf29ce484222325n;
-  for (const byte of new TextEncoder().encode(text)) {
-    hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
-  }
-  return hash.toString(16).padStart(16, '0');
 }
 
 /** In the page: what it says of itself. */

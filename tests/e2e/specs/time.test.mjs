@@ -1,15 +1,14 @@
 // Moving about in time, design and seed: what the page shows is what the model says.
 import assert from 'node:assert/strict';
 import { assertAccessible, assertFits, pageTest } from '../harness/test.mjs';
-import { chosen, fnv, modelFrame, opened, state, until } from '../harness/model.mjs';
+import { chosen, modelFrame, opened, state, until } from '../harness/model.mjs';
 
 /** Fails unless the page shows exactly the model's frame for its design, seed and time. */
 async function assertShowsModel(page) {
   const shown = await state(page);
-  const json = await modelFrame(page, shown);
-  const frame = JSON.parse(json);
+  const frame = await modelFrame(page, shown);
   assert.ok(!frame.error, frame.error);
-  assert.equal(shown.frameHash, fnv(json), `the frame at ${shown.atNs} ns differs from the model's`);
+  assert.equal(shown.frameHash, frame.hash, `the frame at ${shown.atNs} ns differs from the model's`);
   return frame;
 }
 
@@ -81,7 +80,7 @@ for (const [name, context] of [['Patch 1', 'split'], ['Patch 2', 'onstack'], ['B
     if (context === 'shared') await chosen(page, 'Patch 2', 'onstack');
     await chosen(page, name, context);
     const frame = await assertShowsModel(page);
-    const mutexes = frame.locks.filter((lock) => lock.kind === 'Mutex').length;
+    const mutexes = frame.locks.filter((lock) => lock.is_mutex).length;
     assert.equal(mutexes, context === 'shared' ? 1 : 2);
     const words = await page.locator('.sum').innerText();
     if (context === 'onstack') assert.match(words, /None took more than 10 ms/);

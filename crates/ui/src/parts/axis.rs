@@ -1,8 +1,15 @@
 //! Axes: round numbers along a stretch of time, and places as percentages.
 
+use zswap_view::scene::units::fixed;
+
 /// A place between two ends as an SVG length.
 pub fn percent(at: f64, from: f64, to: f64) -> String {
-    format!("{:.3}%", share(at, from, to) * 100.0)
+    percent_of(share(at, from, to))
+}
+
+/// A share as an SVG length.
+pub fn percent_of(share: f64) -> String {
+    fixed(share * 100.0, 3) + "%"
 }
 
 /// A place between two ends as a share of the way.
@@ -33,9 +40,9 @@ pub fn axis_words(ns: f64, length_ns: f64) -> String {
         _ => (1.0, "ns"),
     };
     let value = ns / unit_ns;
-    let decimals = usize::from(value.fract().abs() > 1e-6);
+    let decimals = u32::from(value.fract().abs() > 1e-6);
     let sign = if value < 0.0 { "−" } else { "" };
-    format!("{sign}{:.decimals$} {unit}", value.abs())
+    format!("{sign}{} {unit}", fixed(value.abs(), decimals))
 }
 
 #[cfg(test)]

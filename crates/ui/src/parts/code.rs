@@ -1,24 +1,14 @@
 //! The code that runs: the path source around the lines that tasks are at.
 
-use std::rc::Rc;
 use yew::prelude::*;
 use zswap_lab::{TaskId, source_of};
 use zswap_view::scene::role_class;
-use zswap_view::{Frame, TaskFrame};
+use zswap_view::{Frame, TaskFrame, sort_few};
 
 /// Lines shown before and after one that a task is at.
 const AROUND: u32 = 3;
 /// So many places at most.
 const PLACES: usize = 2;
-
-/// What is shown.
-#[derive(PartialEq, Properties)]
-pub struct Props {
-    /// The frame.
-    pub frame: Rc<Frame>,
-    /// The task whose line comes first.
-    pub subject: TaskId,
-}
 
 /// A stretch of a file.
 #[derive(PartialEq)]
@@ -28,17 +18,16 @@ struct Place {
     to: u32,
 }
 
-/// The code pane.
-#[component]
-pub fn Code(props: &Props) -> Html {
-    let places = places(&props.frame, props.subject);
+/// The code pane: the line of the task `subject` comes first.
+pub fn code(frame: &Frame, subject: TaskId) -> Html {
+    let places = places(frame, subject);
     html! {
         <section class="code" aria-label="The code that runs">
             <h2>{"The code that runs"}</h2>
             if places.is_empty() {
                 <p>{"None of these tasks is in zswap's code now."}</p>
             }
-            { for places.iter().map(|place| draw_place(&props.frame, place, props.subject)) }
+            { for places.iter().map(|place| draw_place(frame, place, subject)) }
         </section>
     }
 }
@@ -103,7 +92,7 @@ fn draw_place(frame: &Frame, place: &Place, subject: TaskId) -> Html {
 /// The tasks at a line, the subject first, then those of an alarm; of many the
 /// rest as a number.
 fn markers(mut here: Vec<&TaskFrame>, subject: TaskId) -> Html {
-    here.sort_by_key(|task| (task.id != subject, !task.alarm));
+    sort_few(&mut here, |task| (task.id != subject, !task.alarm));
     let shown = if here.len() > 2 { 1 } else { 2 };
     let rest = here.len().saturating_sub(shown);
     let names: Vec<&str> = here.iter().map(|task| task.name.as_str()).collect();

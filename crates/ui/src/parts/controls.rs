@@ -1,13 +1,13 @@
 //! The bar at the foot: step, play, where in the run, how fast.
 
 use crate::clock::{STEPS, Speed};
+use crate::parts::axis::percent;
 use crate::protocol::SlimRead;
 use web_sys::HtmlInputElement;
 use yew::prelude::*;
 use zswap_view::scene::units::moment;
 
 /// What the bar shows and tells.
-#[derive(PartialEq, Properties)]
 pub struct Props {
     /// Time goes by.
     pub playing: bool,
@@ -37,8 +37,7 @@ pub struct Props {
 const GRAIN_NS: u64 = 100_000;
 
 /// The bar at the foot of the page.
-#[component]
-pub fn Controls(props: &Props) -> Html {
+pub fn controls(props: &Props) -> Html {
     let (symbol, words) = match props.playing {
         true => ("❚❚", "Pause"),
         false => ("▶", "Play"),
@@ -76,7 +75,7 @@ fn scrubber(props: &Props) -> Html {
         let input: HtmlInputElement = event.target_unchecked_into();
         on_seek.emit((input.value_as_number() * GRAIN_NS as f64) as u64);
     });
-    let share = |ns: u64| format!("{:.3}%", ns as f64 / props.end_ns.max(1) as f64 * 100.0);
+    let share = |ns: u64| percent(ns as f64, 0.0, props.end_ns as f64);
     let mark = |read: &SlimRead| {
         let x = share(read.begin_ns);
         html! { <line class="mark" x1={x.clone()} x2={x} y1="2" y2="22" /> }

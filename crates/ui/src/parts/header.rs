@@ -79,7 +79,6 @@ impl ThemeChoice {
 }
 
 /// What the head shows and tells.
-#[derive(PartialEq, Properties)]
 pub struct Props {
     /// The chosen design.
     pub design: Design,
@@ -105,8 +104,7 @@ pub fn design_name(design: Design) -> &'static str {
 }
 
 /// The head of the page.
-#[component]
-pub fn Header(props: &Props) -> Html {
+pub fn header(props: &Props) -> Html {
     let on_seed = props.on_seed.clone();
     let current = props.seed;
     let change = Callback::from(move |event: Event| {

@@ -1,4 +1,5 @@
-//! The parts of the page, each a component of its own.
+//! The parts of the page: functions from what is to be seen to elements. None
+//! has a state of its own; the application keeps what outlives a rendering.
 
 pub mod axis;
 pub mod code;

@@ -2,14 +2,14 @@
 
 use crate::field::{Field, HIGHEST_NS, SLOW_NS, height};
 use crate::paint;
-use crate::parts::axis::percent;
+use crate::parts::axis::{percent, percent_of};
 use crate::protocol::{Progress, SlimRead};
 use std::rc::Rc;
 use web_sys::{HtmlCanvasElement, HtmlElement};
 use yew::prelude::*;
 use zswap_view::in_words_ns;
 use zswap_view::scene::Theme;
-use zswap_view::scene::units::count;
+use zswap_view::scene::units::{count, fixed};
 
 /// The dots, as the painter takes them.
 #[derive(Clone, Debug)]
@@ -55,13 +55,34 @@ impl Dots {
     }
 }
 
+/// The elements that are painted and measured, and what they were painted of.
+#[derive(Default)]
+pub struct Surface {
+    canvas: NodeRef,
+    frame: NodeRef,
+    painted: Option<(Dots, Theme, u32, i32)>,
+}
+
+impl Surface {
+    /// Paints the dots of a run, unless they are there already; to be called
+    /// when the page has been rendered.
+    pub fn paint(&mut self, dots: &Dots, theme: Theme, run: u32) {
+        let wanted = Some((dots.clone(), theme, run, width()));
+        if let Some(canvas) = self.canvas.cast::<HtmlCanvasElement>()
+            && self.painted != wanted
+        {
+            paint::dots::paint(&canvas, dots, theme);
+            self.painted = wanted;
+        }
+    }
+}
+
 /// What is shown and told.
-#[derive(PartialEq, Properties)]
-pub struct Props {
-    /// The number of the run.
-    pub run: u32,
+pub struct Props<'a> {
+    /// Where.
+    pub surface: &'a Surface,
     /// The dots.
-    pub cells: Dots,
+    pub cells: &'a Dots,
     /// Reads so far.
     pub count: u64,
     /// Reads over 10 ms so far.
@@ -69,11 +90,9 @@ pub struct Props {
     /// The slowest reads, slowest first.
     pub slowest: Vec<SlimRead>,
     /// How far the pass is.
-    pub progress: Progress,
+    pub progress: &'a Progress,
     /// The time shown, in ns.
     pub at_ns: u64,
-    /// The colours.
-    pub theme: Theme,
     /// Go to a read.
     pub on_open: Callback<SlimRead>,
     /// Go to a moment.
@@ -81,29 +100,15 @@ pub struct Props {
 }
 
 /// The dots with their axis, and the words.
-#[component]
-pub fn ReadsView(props: &Props) -> Html {
-    let canvas = use_node_ref();
-    let surface = use_node_ref();
-    {
-        let canvas = canvas.clone();
-        let dots = props.cells.clone();
-        use_effect_with(
-            (props.cells.clone(), props.theme, props.run, width()),
-            move |(_, theme, ..)| {
-                if let Some(canvas) = canvas.cast::<HtmlCanvasElement>() {
-                    paint::dots::paint(&canvas, &dots, *theme);
-                }
-            },
-        );
-    }
+pub fn reads_view(props: &Props<'_>) -> Html {
+    let Surface { canvas, frame, .. } = props.surface;
     html! {
         <section class="reads" aria-label="All reads">
             <h2>{"Every read of the run"}<small>{"each dot is a read; higher took longer, ten times per line"}</small></h2>
             <div class="dots">
                 <ul aria-hidden="true">{ for LINES.iter().rev().map(|&(_, words)| html! { <li>{words}</li> }) }</ul>
-                <div class="surface" ref={surface.clone()} onclick={clicked(props, surface)}>
-                    <canvas ref={canvas}></canvas>
+                <div class="surface" ref={frame.clone()} onclick={clicked(props)}>
+                    <canvas ref={canvas.clone()}></canvas>
                     { overlay(props) }
                 </div>
             </div>
@@ -111,11 +116,11 @@ pub fn ReadsView(props: &Props) -> Html {
             <div class="jumps" role="group" aria-label="The slowest reads">
                 { for props.slowest.iter().map(|&read| {
                     let open = props.on_open.reform(move |_: MouseEvent| read);
-                    let at_s = read.begin_ns as f64 / 1e9;
+                    let at_s = fixed(read.begin_ns as f64 / 1e9, 2);
                     html! {
                         <button type="button" onclick={open} data-begin-ns={read.begin_ns.to_string()}
                             data-latency-ns={read.latency_ns.to_string()}>
-                            <b>{in_words_ns(read.latency_ns)}</b>{format!(" at {at_s:.2} s")}
+                            <b>{in_words_ns(read.latency_ns)}</b>{format!(" at {at_s} s")}
                         </button>
                     }
                 }) }
@@ -138,7 +143,8 @@ fn width() -> i32 {
 }
 
 /// Goes to the read closest to the click, or else to the moment.
-fn clicked(props: &Props, surface: NodeRef) -> Callback<MouseEvent> {
+fn clicked(props: &Props<'_>) -> Callback<MouseEvent> {
+    let surface = props.surface.frame.clone();
     let (dots, on_open, on_seek) = (
         props.cells.clone(),
         props.on_open.clone(),
@@ -159,9 +165,9 @@ fn clicked(props: &Props, surface: NodeRef) -> Callback<MouseEvent> {
 }
 
 /// Lines, cursor, and a ring around the slowest read.
-fn overlay(props: &Props) -> Html {
+fn overlay(props: &Props<'_>) -> Html {
     let end = props.cells.end_ns as f64;
-    let y = |ns: f64| format!("{:.2}%", (1.0 - height(ns)) * 100.0);
+    let y = |ns: f64| percent_of(1.0 - height(ns));
     let cursor = percent(props.at_ns as f64, 0.0, end);
     html! {
         <svg class="overlay" aria-hidden="true">
@@ -186,9 +192,9 @@ fn overlay(props: &Props) -> Html {
 }
 
 /// What the reads come to, in a few words.
-fn sum(props: &Props) -> String {
+fn sum(props: &Props<'_>) -> String {
     let [p50, p99, p999] = props.progress.percentiles_ns.map(in_words_ns);
-    let at_s = props.progress.at_ns as f64 / 1e9;
+    let at_s = fixed(props.progress.at_ns as f64 / 1e9, 1);
     let reads = count(props.count);
     let (Some(slowest), true) = (props.slowest.first(), props.progress.at_ns > 0) else {
         return format!("{reads} reads so far.");
@@ -201,7 +207,7 @@ fn sum(props: &Props) -> String {
         slow => format!("{} took more than 10 ms.", count(slow)),
     };
     format!(
-        "{reads} reads in {at_s:.1} s. Half took at most {p50}, 99 of 100 at most {p99}, 999 of 1000 \
+        "{reads} reads in {at_s} s. Half took at most {p50}, 99 of 100 at most {p99}, 999 of 1000 \
          at most {p999}. The slowest took {}. {slow}",
         in_words_ns(slowest.latency_ns)
     )

@@ -4,35 +4,20 @@
 //! who was picked and to whom a lock went. The style is set through the object
 //! model: the content security policy forbids it as an attribute.
 
-use std::rc::Rc;
 use wasm_bindgen::JsCast;
 use web_sys::SvgElement;
 use yew::prelude::*;
+use zswap_view::scene::units::fixed;
 use zswap_view::scene::{Node, Path, Rect, Scene, Text, Token};
 
-/// What the stage shows.
-#[derive(PartialEq, Properties)]
-pub struct Props {
-    /// The scene.
-    pub scene: Rc<Scene>,
-    /// Moves are not drawn out: they come too fast.
-    pub is_still: bool,
-}
-
-/// The stage.
-#[component]
-pub fn StageView(props: &Props) -> Html {
-    let root = use_node_ref();
-    {
-        let root = root.clone();
-        use_effect_with(Rc::clone(&props.scene), move |_| place_tokens(&root));
-    }
-    let scene = &props.scene;
-    let still = props.is_still.then_some("still");
+/// The stage with a scene on it. Where moves come too fast, it `is_still`: they
+/// are not drawn out.
+pub fn stage_view(root: &NodeRef, scene: &Scene, is_still: bool) -> Html {
+    let still = is_still.then_some("still");
     html! {
-        <svg ref={root} class={classes!("scene", "stage", still)} role="img"
+        <svg ref={root.clone()} class={classes!("scene", "stage", still)} role="img"
             aria-label={scene.label.clone()}
-            viewBox={format!("0 0 {} {}", scene.width, scene.height)}>
+            viewBox={format!("0 0 {} {}", number(scene.width), number(scene.height))}>
             { for scene.nodes.iter().filter(|node| !matches!(node, Node::Token(_))).map(draw) }
             <g class="tokens">
                 { for scene.nodes.iter().filter(|node| matches!(node, Node::Token(_))).map(draw) }
@@ -50,8 +35,12 @@ fn draw(node: &Node) -> Html {
     }
 }
 
+/// A number as an attribute.
+fn number(value: f32) -> String {
+    fixed(value.into(), 1)
+}
+
 fn draw_rect(rect: &Rect) -> Html {
-    let number = |value: f32| format!("{value:.1}");
     html! {
         <rect class={rect.class.clone()} x={number(rect.x)} y={number(rect.y)}
             width={number(rect.w)} height={number(rect.h)} rx={number(rect.r)} />
@@ -60,7 +49,7 @@ fn draw_rect(rect: &Rect) -> Html {
 
 fn draw_text(text: &Text) -> Html {
     html! {
-        <text class={text.class.clone()} x={format!("{:.1}", text.x)} y={format!("{:.1}", text.y)}
+        <text class={text.class.clone()} x={number(text.x)} y={number(text.y)}
             text-anchor={text.anchor.name()}>{text.text.clone()}</text>
     }
 }
@@ -68,7 +57,7 @@ fn draw_text(text: &Text) -> Html {
 fn draw_token(token: &Token) -> Html {
     html! {
         <g key={token.key.clone()} class={token.class.clone()} data-key={token.key.clone()}
-            data-x={format!("{:.1}", token.x)} data-y={format!("{:.1}", token.y)}>
+            data-x={number(token.x)} data-y={number(token.y)}>
             <path class="shape" d={token.outline()} />
             <text y="4.5" text-anchor="middle">{token.label.clone()}</text>
         </g>
@@ -76,7 +65,8 @@ fn draw_token(token: &Token) -> Html {
 }
 
 /// Puts every token where the scene has it; the style sheet draws the way out.
-fn place_tokens(root: &NodeRef) {
+/// To be called when the scene has been rendered.
+pub fn place_tokens(root: &NodeRef) {
     let tokens = root
         .cast::<SvgElement>()
         .map(|root| root.query_selector_all(".token"));

@@ -8,7 +8,6 @@ use zswap_lab::{Context as Design, Role};
 use zswap_view::{Alarm, Frame, TaskFrame, in_words_ns, nice_in_words};
 
 /// What it is about.
-#[derive(PartialEq, Properties)]
 pub struct Props {
     /// The chosen design.
     pub design: Design,
@@ -23,8 +22,7 @@ pub struct Props {
 }
 
 /// The words beside the figure.
-#[component]
-pub fn Story(props: &Props) -> Html {
+pub fn story(props: &Props) -> Html {
     let Some(frame) = &props.frame else {
         return html! { <section class="story"><h1>{"The model starts."}</h1></section> };
     };

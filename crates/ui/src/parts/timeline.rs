@@ -3,7 +3,7 @@
 
 use crate::dom::Listener;
 use crate::paint;
-use crate::parts::axis::{axis_words, percent, round_places, share};
+use crate::parts::axis::{axis_words, percent, percent_of, round_places, share};
 use crate::parts::sign;
 use crate::protocol::SlimRead;
 use crate::session::View;
@@ -13,6 +13,7 @@ use web_sys::{HtmlCanvasElement, HtmlElement, PointerEvent, WheelEvent};
 use yew::prelude::*;
 use zswap_lab::TaskId;
 use zswap_view::scene::Theme;
+use zswap_view::scene::units::fixed;
 use zswap_view::timeline::Timeline;
 use zswap_view::{Frame, in_words_ns, nice_in_words};
 
@@ -31,27 +32,51 @@ pub enum Gesture {
         /// The share.
         share: f64,
     },
+    /// Go to the moment at this share of what is shown.
+    Go {
+        /// The share.
+        share: f64,
+    },
+}
+
+/// The elements that are painted, and that listen.
+#[derive(Default)]
+pub struct Surface {
+    canvas: NodeRef,
+    frame: NodeRef,
+}
+
+impl Surface {
+    /// Paints the lanes; to be called when the page has been rendered.
+    pub fn paint(&self, timelines: &[Rc<Timeline>], view: View, theme: Theme) {
+        if let Some(canvas) = self.canvas.cast::<HtmlCanvasElement>() {
+            paint::timeline::paint(&canvas, timelines, view, theme);
+        }
+    }
+
+    /// Listens to wheel and pointers, once the page has been rendered.
+    pub fn listen(&self, on_gesture: &Callback<Gesture>) -> Vec<Listener> {
+        let frame = self.frame.cast::<HtmlElement>();
+        frame.map_or_else(Vec::new, |frame| listen(&frame, on_gesture))
+    }
 }
 
 /// What the timeline shows and tells.
-#[derive(PartialEq, Properties)]
-pub struct Props {
+pub struct Props<'a> {
+    /// Where.
+    pub surface: &'a Surface,
     /// The windows.
-    pub timelines: Vec<Rc<Timeline>>,
+    pub timelines: &'a [Rc<Timeline>],
     /// The stretch shown.
     pub view: View,
     /// The time shown, in ns.
     pub at_ns: u64,
     /// The read under way.
     pub read: Option<SlimRead>,
-    /// The colours.
-    pub theme: Theme,
     /// The frame, for the names.
-    pub frame: Option<Rc<Frame>>,
+    pub frame: Option<&'a Frame>,
     /// Zoom or move.
     pub on_gesture: Callback<Gesture>,
-    /// Go to a moment.
-    pub on_seek: Callback<u64>,
 }
 
 /// Height of a lane in CSS px; the style sheet gives the names the same.
@@ -62,30 +87,8 @@ const AXIS_H: f64 = 20.0;
 const BRACKET_H: f64 = 34.0;
 
 /// The timeline.
-#[component]
-pub fn TimelineView(props: &Props) -> Html {
-    let canvas = use_node_ref();
-    let surface = use_node_ref();
-    {
-        let canvas = canvas.clone();
-        let (timelines, view, theme) = (props.timelines.clone(), props.view, props.theme);
-        use_effect(move || {
-            if let Some(canvas) = canvas.cast::<HtmlCanvasElement>() {
-                paint::timeline::paint(&canvas, &timelines, view, theme);
-            }
-        });
-    }
-    let latest = use_mut_ref(|| (props.view, Callback::noop(), Callback::noop()));
-    *latest.borrow_mut() = (props.view, props.on_gesture.clone(), props.on_seek.clone());
-    {
-        let surface = surface.clone();
-        use_effect_with((), move |()| {
-            let listeners = surface
-                .cast::<HtmlElement>()
-                .map(|surface| listen(&surface, &latest));
-            move || drop(listeners)
-        });
-    }
+pub fn timeline_view(props: &Props<'_>) -> Html {
+    let Surface { canvas, frame } = props.surface;
     let order: Vec<TaskId> = props.timelines.first().map_or_else(Vec::new, |timeline| {
         timeline.lanes.iter().map(|lane| lane.task).collect()
     });
@@ -99,8 +102,8 @@ pub fn TimelineView(props: &Props) -> Html {
             </small></h2>
             <div class="lanes">
                 <ul>{ for order.iter().map(|&task| lane_name(props, task)) }</ul>
-                <div class="surface" ref={surface} role="img" aria-label={label(props)}>
-                    <canvas ref={canvas} height={(order.len() as f64 * LANE_H).to_string()}></canvas>
+                <div class="surface" ref={frame.clone()} role="img" aria-label={label(props)}>
+                    <canvas ref={canvas.clone()} height={px(order.len() as f64 * LANE_H)}></canvas>
                     { overlay(props, order.len()) }
                 </div>
             </div>
@@ -109,14 +112,14 @@ pub fn TimelineView(props: &Props) -> Html {
     }
 }
 
-fn title(props: &Props) -> &'static str {
+fn title(props: &Props<'_>) -> &'static str {
     match props.read {
         Some(read) if read.latency_ns > 1_000_000 => "One slow read",
         _ => "Who runs when",
     }
 }
 
-fn label(props: &Props) -> String {
+fn label(props: &Props<'_>) -> String {
     let length = in_words_ns(props.view.length().max(0.0) as u64);
     match props.read {
         Some(read) => format!(
@@ -127,11 +130,8 @@ fn label(props: &Props) -> String {
     }
 }
 
-fn lane_name(props: &Props, task: TaskId) -> Html {
-    let task = props
-        .frame
-        .as_ref()
-        .and_then(|frame| frame.tasks.get(task.index()));
+fn lane_name(props: &Props<'_>, task: TaskId) -> Html {
+    let task = props.frame.and_then(|frame| frame.tasks.get(task.index()));
     let Some(task) = task else {
         return html! { <li></li> };
     };
@@ -143,7 +143,7 @@ fn lane_name(props: &Props, task: TaskId) -> Html {
     }
 }
 
-fn buttons(props: &Props) -> Html {
+fn buttons(props: &Props<'_>) -> Html {
     let gesture = |gesture: Gesture| props.on_gesture.reform(move |_: MouseEvent| gesture);
     let zoom = |factor| {
         gesture(Gesture::Zoom {
@@ -161,8 +161,13 @@ fn buttons(props: &Props) -> Html {
     }
 }
 
+/// A whole number of CSS px as an attribute.
+fn px(length: f64) -> String {
+    fixed(length, 0)
+}
+
 /// Axis, cursor and bracket.
-fn overlay(props: &Props, lanes: usize) -> Html {
+fn overlay(props: &Props<'_>, lanes: usize) -> Html {
     let View { from_ns, to_ns } = props.view;
     let foot = AXIS_H + lanes as f64 * LANE_H;
     let read = props
@@ -173,20 +178,20 @@ fn overlay(props: &Props, lanes: usize) -> Html {
     let places = round_places(from_ns - origin, to_ns - origin, 7);
     let cursor = at(props.at_ns as f64);
     html! {
-        <svg class="overlay" aria-hidden="true" height={(foot + BRACKET_H).to_string()}>
+        <svg class="overlay" aria-hidden="true" height={px(foot + BRACKET_H)}>
             { for places.into_iter().map(|place| {
                 let x = at(origin + place);
                 let inside = share(origin + place, from_ns, to_ns);
                 let words = axis_words(place, to_ns - from_ns);
                 html! { <>
-                    <line class="grid" x1={x.clone()} x2={x.clone()} y1={AXIS_H.to_string()} y2={foot.to_string()} />
+                    <line class="grid" x1={x.clone()} x2={x.clone()} y1={px(AXIS_H)} y2={px(foot)} />
                     if (0.03..0.97).contains(&inside) {
                         <text class="tick" {x} y="12" text-anchor="middle">{words}</text>
                     }
                 </> }
             }) }
             { for read.map(|read| bracket(read, props.view, foot)) }
-            <line class="cursor" x1={cursor.clone()} x2={cursor.clone()} y1="14" y2={foot.to_string()} />
+            <line class="cursor" x1={cursor.clone()} x2={cursor.clone()} y1="14" y2={px(foot)} />
             <circle class="cursor" cx={cursor} cy="14" r="4" />
         </svg>
     }
@@ -202,18 +207,14 @@ fn bracket(read: SlimRead, view: View, foot: f64) -> Html {
     let words = format!("this read takes {}", in_words_ns(read.latency_ns));
     html! {
         <g class="bracket">
-            <line x1={x1.clone()} x2={x1.clone()} y1={(y - 5.0).to_string()} y2={y.to_string()} />
-            <line x1={x1} x2={x2.clone()} y1={y.to_string()} y2={y.to_string()} />
-            <line x1={x2.clone()} x2={x2} y1={(y - 5.0).to_string()} y2={y.to_string()} />
-            <text x={format!("{:.2}%", middle * 100.0)} y={(y + 16.0).to_string()}
+            <line x1={x1.clone()} x2={x1.clone()} y1={px(y - 5.0)} y2={px(y)} />
+            <line x1={x1} x2={x2.clone()} y1={px(y)} y2={px(y)} />
+            <line x1={x2.clone()} x2={x2} y1={px(y - 5.0)} y2={px(y)} />
+            <text x={percent_of(middle)} y={px(y + 16.0)}
                 text-anchor="middle">{words}</text>
         </g>
     }
 }
-
-/// The view and the callbacks of the last rendering, for listeners that live
-/// longer than one.
-type Latest = Rc<RefCell<(View, Callback<Gesture>, Callback<u64>)>>;
 
 /// Pointers that are down: number, last place, and how far it has gone.
 #[derive(Default)]
@@ -224,10 +225,10 @@ struct Pointers {
     spread: f64,
 }
 
-fn listen(surface: &HtmlElement, latest: &Latest) -> Vec<Listener> {
+fn listen(surface: &HtmlElement, on_gesture: &Callback<Gesture>) -> Vec<Listener> {
     let pointers = Rc::new(RefCell::new(Pointers::default()));
     let wheel = {
-        let (surface, latest) = (surface.clone(), Rc::clone(latest));
+        let (surface, on_gesture) = (surface.clone(), on_gesture.clone());
         move |event: WheelEvent| {
             event.prevent_default();
             let around = place(&surface, event.client_x());
@@ -242,8 +243,7 @@ fn listen(surface: &HtmlElement, latest: &Latest) -> Vec<Listener> {
                     around,
                 }
             };
-            let callback = latest.borrow().1.clone();
-            callback.emit(gesture);
+            on_gesture.emit(gesture);
         }
     };
     let down = {
@@ -262,21 +262,20 @@ fn listen(surface: &HtmlElement, latest: &Latest) -> Vec<Listener> {
         }
     };
     let moved = {
-        let (surface, latest, pointers) =
-            (surface.clone(), Rc::clone(latest), Rc::clone(&pointers));
+        let (surface, on_gesture, pointers) =
+            (surface.clone(), on_gesture.clone(), Rc::clone(&pointers));
         move |event: PointerEvent| {
             let width = surface.client_width().max(1);
             let gesture = pointers
                 .borrow_mut()
                 .move_to(&event, &surface, f64::from(width));
             if let Some(gesture) = gesture {
-                let callback = latest.borrow().1.clone();
-                callback.emit(gesture);
+                on_gesture.emit(gesture);
             }
         }
     };
     let up = {
-        let (surface, latest) = (surface.clone(), Rc::clone(latest));
+        let (surface, on_gesture) = (surface.clone(), on_gesture.clone());
         move |event: PointerEvent| {
             let mut pointers = pointers.borrow_mut();
             pointers
@@ -284,9 +283,8 @@ fn listen(surface: &HtmlElement, latest: &Latest) -> Vec<Listener> {
                 .retain(|pointer| pointer.0 != event.pointer_id());
             let is_click = pointers.moved < 4.0 && pointers.down.is_empty();
             if is_click && event.type_() == "pointerup" {
-                let (view, _, on_seek) = latest.borrow().clone();
-                let at_ns = view.from_ns + view.length() * place(&surface, event.client_x());
-                on_seek.emit(at_ns.max(0.0) as u64);
+                let share = place(&surface, event.client_x());
+                on_gesture.emit(Gesture::Go { share });
             }
         }
     };

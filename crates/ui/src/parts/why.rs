@@ -1,27 +1,24 @@
 //! Why a task does not run: the chain, link by link.
 
-use std::rc::Rc;
 use yew::prelude::*;
 use zswap_lab::TaskId;
 use zswap_view::scene::role_class;
 use zswap_view::{Frame, WhyLink};
 
 /// What is explained.
-#[derive(PartialEq, Properties)]
-pub struct Props {
+pub struct Props<'a> {
     /// The chain.
     pub links: Vec<WhyLink>,
     /// The task that it begins with.
     pub subject: TaskId,
     /// The frame shown.
-    pub frame: Rc<Frame>,
+    pub frame: &'a Frame,
     /// Explain another task.
     pub on_select: Callback<TaskId>,
 }
 
 /// The chain, and the choice of the task.
-#[component]
-pub fn Why(props: &Props) -> Html {
+pub fn why(props: &Props<'_>) -> Html {
     let Some(subject) = props.frame.tasks.get(props.subject.index()) else {
         return html! {};
     };

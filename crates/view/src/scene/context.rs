@@ -2,6 +2,7 @@
 //! compressor's stream lock.
 
 use super::stage::{Layout, Look, Stage};
+use super::units::path;
 use super::{Anchor, Area, measure};
 use crate::{LockFrame, Waiter, WaiterStatus, in_words_ns};
 use zswap_lab::{Context, LockKind, Roster};
@@ -87,7 +88,7 @@ fn draw_absent(stage: &mut Stage<'_>, row: Area) {
 
 fn draw_rule(stage: &mut Stage<'_>, row: Area) {
     let (x, y, w) = (row.x, row.y, row.w);
-    stage.scene.path("rule", format!("M{x:.1} {y:.1} h{w:.1}"));
+    stage.scene.path("rule", path("M# # h#", &[x, y, w]));
 }
 
 fn draw_mutex(stage: &mut Stage<'_>, lock: &LockFrame, title: &str, row: Area) {
@@ -188,7 +189,7 @@ fn draw_waiters(stage: &mut Stage<'_>, lock: &LockFrame, area: Area) {
             let gap = step - 46.0;
             stage.scene.path(
                 "link",
-                format!("M{:.1} {y:.1} h{gap:.1}", x - step / 2.0 - gap / 2.0),
+                path("M# # h#", &[x - step / 2.0 - gap / 2.0, y, gap]),
             );
         }
     }

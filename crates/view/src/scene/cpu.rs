@@ -1,6 +1,7 @@
 //! A CPU with the task that it runs, and its run queue.
 
 use super::stage::{Look, Stage};
+use super::units::fixed;
 use super::{Anchor, Area, measure, role_class};
 use crate::{CpuFrame, Resched, Status, TaskFrame, in_words_signed_ns, nice_in_words};
 
@@ -57,12 +58,12 @@ fn draw_slice(stage: &mut Stage<'_>, cpu: &CpuFrame, bar: Area) {
     stage
         .scene
         .rect(&format!("bar {role}"), Area { w, ..bar }, 2.5);
-    let used_ms = cpu.slice_used_ns as f64 / 1e6;
-    let slice_ms = cpu.slice_ns as f64 / 1e6;
+    let ms = |ns: u64| fixed(ns as f64 / 1e6, 2);
+    let (used_ms, slice_ms) = (ms(cpu.slice_used_ns), ms(cpu.slice_ns));
     let words = match cpu.slice_used_ns <= cpu.slice_ns {
-        true => format!("{used_ms:.2} of {slice_ms:.2} ms slice"),
+        true => format!("{used_ms} of {slice_ms} ms slice"),
         // It was picked again at the end of each: nobody else was eligible.
-        false => format!("{used_ms:.2} ms; slice {slice_ms:.2} ms"),
+        false => format!("{used_ms} ms; slice {slice_ms} ms"),
     };
     stage
         .scene

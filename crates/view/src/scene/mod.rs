@@ -29,6 +29,7 @@ pub use stage::{Layout, stage};
 pub use svg::{STYLE, to_svg};
 
 use serde::{Deserialize, Serialize};
+use units::path;
 use zswap_lab::Role;
 
 /// What is drawn.
@@ -150,25 +151,22 @@ impl Token {
         match self.role {
             Role::Reader => {
                 let r = h * 1.1;
-                format!(
-                    "M{:.1} 0 A{r:.1} {r:.1} 0 1 1 {r:.1} 0 A{r:.1} {r:.1} 0 1 1 {:.1} 0 Z",
-                    -r, -r
+                path(
+                    "M# 0 A# # 0 1 1 # 0 A# # 0 1 1 # 0 Z",
+                    &[-r, r, r, r, r, r, -r],
                 )
             }
             Role::Worker => {
                 let (c, s) = (h * 0.32, h - h * 0.32);
-                format!(
-                    "M{:.1} {:.1} h{d:.1} q{c:.1} 0 {c:.1} {c:.1} v{d:.1} q0 {c:.1} {m:.1} {c:.1} h{e:.1} q{m:.1} 0 {m:.1} {m:.1} v{e:.1} q0 {m:.1} {c:.1} {m:.1} Z",
-                    -s,
-                    -h,
-                    d = 2.0 * s,
-                    e = -2.0 * s,
-                    m = -c,
+                let (d, e, m) = (2.0 * s, -2.0 * s, -c);
+                path(
+                    "M# # h# q# 0 # # v# q0 # # # h# q# 0 # # v# q0 # # # Z",
+                    &[-s, -h, d, c, c, c, d, c, m, c, e, m, m, m, e, m, c, m],
                 )
             }
             Role::Spinner => {
                 let r = h * 1.16;
-                format!("M0 {:.1} L{r:.1} 0 L0 {r:.1} L{:.1} 0 Z", -r, -r)
+                path("M0 # L# 0 L0 # L# 0 Z", &[-r, r, r, -r])
             }
         }
     }

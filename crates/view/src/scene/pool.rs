@@ -1,9 +1,9 @@
 //! The pool: every zspage with its objects, and how many pages are stored.
 
 use super::stage::{Layout, Stage};
+use super::units::push_path;
 use super::{Area, units};
 use crate::{PoolFrame, ZspageFrame};
-use core::fmt::Write;
 
 /// Draws it.
 pub(crate) fn draw(stage: &mut Stage<'_>, area: Area) {
@@ -66,8 +66,7 @@ impl Cells {
         for (index, &is_used) in zspage.used.iter().enumerate() {
             if is_used == used {
                 let x = at.0 + index as f32 * self.size;
-                // Writing to a string cannot fail.
-                let _ = write!(d, "M{x:.1} {:.1}h{inner:.1}v{inner:.1}h-{inner:.1}z", at.1);
+                push_path(d, "M# #h#v#h-#z", &[x, at.1, inner, inner, inner]);
             }
         }
     }

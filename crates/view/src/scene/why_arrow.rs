@@ -2,6 +2,7 @@
 //! there to the task that runs instead.
 
 use super::stage::{Layout, Stage};
+use super::units::path;
 use super::{Anchor, Area, Scene, measure};
 
 const PILL_H: f32 = 26.0;
@@ -70,19 +71,17 @@ fn draw_to_pill(stage: &mut Stage<'_>, waiter: zswap_lab::TaskId, pill: Area) {
         Layout::Wide => {
             let (from, end) = (y + 53.0, pill.y);
             let bend = (end - from) * 0.6;
-            format!(
-                "M{x:.1} {from:.1} C{x:.1} {:.1} {to:.1} {:.1} {to:.1} {end:.1}",
-                from + bend,
-                end - bend
+            path(
+                "M# # C# # # # # #",
+                &[x, from, x, from + bend, to, end - bend, to, end],
             )
         }
         Layout::Narrow => {
             let (from, end) = (y - 21.0, pill.bottom());
             let bend = (from - end) * 0.6;
-            format!(
-                "M{x:.1} {from:.1} C{x:.1} {:.1} {to:.1} {:.1} {to:.1} {end:.1}",
-                from - bend,
-                end + bend
+            path(
+                "M# # C# # # # # #",
+                &[x, from, x, from - bend, to, end + bend, to, end],
             )
         }
     };
@@ -95,11 +94,9 @@ fn to_owner_wide(scene: &mut Scene, pill: Area, queue: Area, owner: (f32, f32)) 
     let middle = (x + end.0) / 2.0;
     scene.path(
         "why",
-        format!(
-            "M{x:.1} {y:.1} C{middle:.1} {y:.1} {middle:.1} {:.1} {:.1} {:.1}",
-            end.1,
-            end.0 + 7.0,
-            end.1
+        path(
+            "M# # C# # # # # #",
+            &[x, y, middle, y, middle, end.1, end.0 + 7.0, end.1],
         ),
     );
     tip(scene, end, (-1.0, 0.0));
@@ -109,7 +106,7 @@ fn to_owner_narrow(scene: &mut Scene, pill: Area, queue: Area, owner: (f32, f32)
     let x = owner.0;
     let end = queue.bottom().min(owner.1 + 20.0) + 2.0;
     let start = pill.y;
-    scene.path("why", format!("M{x:.1} {start:.1} V{:.1}", end + 7.0));
+    scene.path("why", path("M# # V#", &[x, start, end + 7.0]));
     tip(scene, (x, end), (0.0, -1.0));
 }
 
@@ -121,14 +118,18 @@ fn to_running(scene: &mut Scene, owner: (f32, f32), running: (f32, f32), cpu: Ar
     let bend = cpu.x - 20.0;
     scene.path(
         "why",
-        format!(
-            "M{:.1} {:.1} C{bend:.1} {:.1} {bend:.1} {:.1} {:.1} {:.1}",
-            from.0,
-            from.1,
-            from.1,
-            end.1,
-            end.0 - 7.0,
-            end.1
+        path(
+            "M# # C# # # # # #",
+            &[
+                from.0,
+                from.1,
+                bend,
+                from.1,
+                bend,
+                end.1,
+                end.0 - 7.0,
+                end.1,
+            ],
         ),
     );
     tip(scene, end, (1.0, 0.0));
@@ -141,12 +142,16 @@ fn tip(scene: &mut Scene, at: (f32, f32), direction: (f32, f32)) {
     let side = (5.0 * dy, 5.0 * dx);
     scene.path(
         "tip",
-        format!(
-            "M{x:.1} {y:.1} L{:.1} {:.1} L{:.1} {:.1} Z",
-            base.0 + side.0,
-            base.1 + side.1,
-            base.0 - side.0,
-            base.1 - side.1
+        path(
+            "M# # L# # L# # Z",
+            &[
+                x,
+                y,
+                base.0 + side.0,
+                base.1 + side.1,
+                base.0 - side.0,
+                base.1 - side.1,
+            ],
         ),
     );
 }
