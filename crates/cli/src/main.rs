@@ -10,6 +10,7 @@ mod machinery;
 mod output;
 mod run;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use output::CliError;
 use std::process::ExitCode;
@@ -36,15 +37,38 @@ enum Command {
     Layout,
 }
 
-fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+/// What the call asks for. Help and version are printed here and end the
+/// program; of any other complaint of the parser the first paragraph is kept,
+/// as one line.
+fn parse() -> Result<Command, CliError> {
+    Cli::try_parse()
+        .map(|cli| cli.command)
+        .map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+            _ => {
+                let text = error.render().to_string();
+                let paragraph = text.split("\n\n").next().unwrap_or(&text);
+                let line = paragraph.trim_start_matches("error: ");
+                let words: Vec<&str> = line.split_whitespace().collect();
+                CliError::Usage(format!("{}; see --help", words.join(" ")))
+            }
+        })
+}
+
+fn act(command: Command) -> Result<(), CliError> {
+    match command {
         Command::List => list::list(),
         Command::Run(args) => run::run(&args),
         Command::Classes(args) => machinery::classes(&args),
         Command::Pools(args) => machinery::pools(&args),
         Command::Layout => machinery::layout(),
-    };
-    match done {
+    }
+}
+
+fn main() -> ExitCode {
+    match parse().and_then(act) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads the output has seen enough.
         Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {

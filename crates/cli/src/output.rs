@@ -26,6 +26,15 @@ pub enum CliError {
     /// A `--set` is wrong.
     #[error("--set {0}")]
     Set(#[from] KeyError),
+    /// The call is wrong in a way that the argument parser found.
+    #[error("{0}")]
+    Usage(String),
+    /// Counting seeds up would begin again at 0.
+    #[error("--seed is {first}; with --runs it takes a seed from which they can be counted up")]
+    SeedTooLarge {
+        /// The first seed.
+        first: u64,
+    },
     /// A `--set` is not of the form KEY=VALUE.
     #[error("--set is {0}; it takes KEY=VALUE")]
     SetForm(String),

@@ -32,18 +32,14 @@ pub struct RunArgs {
 /// Runs and reports.
 pub fn run(args: &RunArgs) -> Result<(), CliError> {
     let mut scenario = find(&args.scenario)?;
-    for set in &args.sets {
-        let (key, value) = set
-            .split_once('=')
-            .ok_or_else(|| CliError::SetForm(set.clone()))?;
-        scenario.set(key.trim(), value.trim())?;
-    }
+    scenario.set_many(sets(args)?)?;
     let mut report = Report::new(&scenario);
     let first = args.seed.unwrap_or(scenario.seed);
     for number in 0..args.runs {
-        report
-            .runs
-            .push(run_once(&scenario, first.wrapping_add(number))?);
+        let seed = first
+            .checked_add(number)
+            .ok_or(CliError::SeedTooLarge { first })?;
+        report.runs.push(run_once(&scenario, seed)?);
     }
     if args.json {
         let json = serde_json::to_string(&report).map_err(std::io::Error::from)?;
@@ -51,6 +47,18 @@ pub fn run(args: &RunArgs) -> Result<(), CliError> {
     } else {
         print(&in_words(&report))
     }
+}
+
+/// The keys and values of all `--set`.
+fn sets(args: &RunArgs) -> Result<Vec<(&str, &str)>, CliError> {
+    let mut pairs = Vec::new();
+    for set in &args.sets {
+        let (key, value) = set
+            .split_once('=')
+            .ok_or_else(|| CliError::SetForm(set.clone()))?;
+        pairs.push((key.trim(), value.trim()));
+    }
+    Ok(pairs)
 }
 
 /// A built-in scenario by name, or one from a file.

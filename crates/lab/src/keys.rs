@@ -28,6 +28,13 @@ pub enum KeyError {
     },
 }
 
+impl KeyError {
+    /// There is no key of this name.
+    pub(crate) fn unknown(key: &str) -> KeyError {
+        KeyError::Unknown { key: shown(key) }
+    }
+}
+
 /// The value of a key.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(untagged)]
@@ -103,7 +110,7 @@ impl Key {
     fn parse(&self, text: &str) -> Option<Value> {
         match &self.takes {
             Takes::Range(range) => {
-                let number = text.replace('_', "").parse().ok()?;
+                let number = text.parse().ok()?;
                 range.contains(&number).then_some(Value::Int(number))
             }
             Takes::OneOf(names) => {
@@ -322,28 +329,28 @@ pub const KEYS: &[Key] = &[
     key!(
         "cost.compress_ns",
         costs.compress_ns,
-        1,
+        100,
         COST_MAX_NS,
         "compressing a page, preemption off"
     ),
     key!(
         "cost.decompress_ns",
         costs.decompress_ns,
-        1,
+        100,
         COST_MAX_NS,
         "decompressing a page, preemption off"
     ),
     key!(
         "cost.store_ns",
         costs.store_ns,
-        0,
+        100,
         COST_MAX_NS,
         "rest of a store outside the mutex"
     ),
     key!(
         "cost.load_ns",
         costs.load_ns,
-        0,
+        100,
         COST_MAX_NS,
         "rest of a load outside the mutex"
     ),

@@ -260,12 +260,17 @@ impl Scenario {
                         self.set_all(text, &format!("{key}."), inner)?;
                         continue;
                     }
-                    Err(KeyError::Unknown { key })
+                    Err(KeyError::unknown(&key))
                 }
                 toml::de::DeValue::String(text) => self.set_one(&key, text),
-                toml::de::DeValue::Integer(number) => self.set_one(&key, number.as_str()),
-                toml::de::DeValue::Boolean(flag) => self.set_one(&key, &flag.to_string()),
-                other => self.set_one(&key, &format!("a {}", other.type_str())),
+                toml::de::DeValue::Integer(number) => {
+                    let digits = number.as_str();
+                    match i128::from_str_radix(digits, number.radix()) {
+                        Ok(number) => self.set_one(&key, &number.to_string()),
+                        Err(_) => self.set_one(&key, digits),
+                    }
+                }
+                other => Err(wrong_type(key, other.type_str())),
             };
             set.map_err(|error| ScenarioError::Key {
                 line: line_of(text, name.span().start),
@@ -277,9 +282,7 @@ impl Scenario {
 
     fn set_one(&mut self, key: &str, value: &str) -> Result<(), KeyError> {
         let known = KEYS.iter().find(|known| known.name == key);
-        let known = known.ok_or_else(|| KeyError::Unknown {
-            key: key.to_owned(),
-        })?;
+        let known = known.ok_or_else(|| KeyError::unknown(key))?;
         known.set(self, value)
     }
 
@@ -289,8 +292,21 @@ impl Scenario {
     /// If there is no such key, or it does not take that value, or the keys
     /// would no longer go together; the scenario is then as it was.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), KeyError> {
+        self.set_many([(key, value)])
+    }
+
+    /// Sets several keys, which have to go together only in the end.
+    ///
+    /// # Errors
+    /// As [`Scenario::set`]; the scenario is then as it was.
+    pub fn set_many<'a>(
+        &mut self,
+        sets: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), KeyError> {
         let mut changed = self.clone();
-        changed.set_one(key, value)?;
+        for (key, value) in sets {
+            changed.set_one(key, value)?;
+        }
         changed.check()?;
         *self = changed;
         Ok(())
@@ -343,6 +359,19 @@ fn quoted(text: &str) -> String {
         .to_toml_value()
 }
 
+/// A value of a type that no key takes.
+fn wrong_type(key: String, type_name: &str) -> KeyError {
+    let known = KEYS.iter().find(|known| known.name == key);
+    known.map_or_else(
+        || KeyError::unknown(&key),
+        |known| KeyError::Value {
+            key: key.clone(),
+            got: format!("of type {type_name}"),
+            takes: known.takes.to_string(),
+        },
+    )
+}
+
 fn line_of(text: &str, at: usize) -> usize {
     let before = text.get(..at).unwrap_or(text);
     1 + before.matches('\n').count()
@@ -382,6 +411,32 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_every_base_mean_what_they_say() {
+        let text = "cpus = 0x40\n[workers]\ncount = 0b10\npages = 0o100\n[cost]\nstore_ns = 4_000";
+        let scenario = Scenario::from_toml("x", text).expect("good numbers");
+        let Scenario {
+            cpus,
+            workers,
+            costs,
+            ..
+        } = &scenario;
+        assert_eq!((*cpus, workers.count, workers.pages), (64, 2, 64));
+        assert_eq!(costs.store_ns, 4_000);
+    }
+
+    #[test]
+    fn keys_set_together_need_to_fit_only_in_the_end() {
+        let mut scenario = Scenario::default();
+        let sets = [
+            ("workers.pages", "4096"),
+            ("workers.count", "64"),
+            ("workers.pages", "16"),
+        ];
+        assert_eq!(scenario.set_many(sets), Ok(()));
+        assert_eq!(scenario.workers.pages, 16);
+    }
+
+    #[test]
     fn errors_name_line_key_value_and_what_it_takes() {
         for (text, expected) in [
             (
@@ -401,8 +456,13 @@ mod tests {
                 "[workers]\ncount = -1",
                 "line 2: workers.count is -1; it takes 0 to 64",
             ),
-            ("cpus = 1.5", "line 1: cpus is a float"),
-            ("hz = [1]", "line 1: hz is a array"),
+            ("cpus = 1.5", "line 1: cpus is of type float"),
+            ("hz = [1]", "line 1: hz is of type array"),
+            ("title = [1]", "line 1: title is of type array"),
+            ("cpus = true", "line 1: cpus is of type boolean"),
+            ("cpus = 0x41", "line 1: cpus is 65; it takes 1 to 64"),
+            ("cpus = '_4_'", "line 1: cpus is _4_"),
+            ("\"a\\u001b\" = 1", "there is no key a ;"),
             ("hz = 1\nhz = 1", "line 2: "),
             (
                 "[workers]\ncount = 64\npages = 4096",

@@ -254,7 +254,11 @@ impl App {
             }
             Msg::Step(is_forward) => session.step(is_forward),
             Msg::Seek(at_ns) => session.seek(at_ns),
-            Msg::Open(read) => session.open(read),
+            Msg::Open(read) => {
+                // The button that was pressed would take the next Space.
+                dom::release_focus();
+                session.open(read);
+            }
             Msg::Speed(step) => session.speed = Speed::at_step(step),
             Msg::Seed(seed) => {
                 let scenario = session.scenario.clone();

@@ -6,7 +6,7 @@ use std::panic;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::convert::FromWasmAbi;
 use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{Element, Event, EventTarget, MessageEvent, Window};
+use web_sys::{Element, Event, EventTarget, HtmlElement, MessageEvent, Window};
 
 /// The window; only in the page.
 pub fn window() -> Option<Window> {
@@ -113,4 +113,12 @@ pub fn next_frame(callback: impl FnOnce(f64) + 'static) {
 /// The element that has the keyboard.
 pub fn focused() -> Option<Element> {
     window()?.document()?.active_element()
+}
+
+/// Gives the keyboard back to the page, so that its keys mean what they mean
+/// there.
+pub fn release_focus() {
+    let element = focused().and_then(|element| element.dyn_into::<HtmlElement>().ok());
+    // An element that cannot lose the focus keeps it.
+    let _ = element.map(|element| element.blur());
 }

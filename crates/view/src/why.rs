@@ -98,7 +98,12 @@ impl Chain<'_> {
                 let mode = self.frame.cpus[cpu.index()].mode;
                 let since = self.ago(self.task(task).since_ns);
                 let title = format!("{name} runs on CPU {cpu}");
-                self.push(task, title, format!("{}, for {since}", mode.words()), false);
+                self.push(
+                    task,
+                    title,
+                    format!("{}; on the CPU for {since}", mode.words()),
+                    false,
+                );
                 None
             }
             Status::Asleep | Status::Ended => {

@@ -193,7 +193,7 @@ fn end_to_end() -> Result<()> {
 }
 
 fn weigh() -> Result<()> {
-    size::main(&size::Options::of_built())
+    size::must_not_grow()
 }
 
 #[cfg(test)]

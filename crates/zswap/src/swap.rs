@@ -23,6 +23,9 @@ pub async fn swap_writeout(
     page: &Page,
 ) -> Result<(), StoreError> {
     if page.bytes().iter().all(|&byte| byte == 0) {
+        // The way to zswap and the reclaim around it are the same.
+        let (before_ns, after_ns) = zswap.costs.store_outside();
+        task.run_kernel(before_ns + after_ns).await;
         zswap.zeromap.borrow_mut().insert(slot.0);
         task.probe(Probe::ZeromapSet as u16, slot.0);
         return Ok(());
@@ -43,6 +46,8 @@ pub async fn swap_read_folio(
     page: &mut Page,
 ) -> Result<(), LoadError> {
     if zswap.zeromap.borrow().contains(&slot.0) {
+        let (before_ns, after_ns) = zswap.costs.load_outside();
+        task.run_kernel(before_ns + after_ns).await;
         page.bytes_mut().fill(0);
         return Ok(());
     }

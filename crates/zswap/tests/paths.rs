@@ -196,7 +196,13 @@ fn a_load_waits_for_stores_only_in_the_shared_design() {
         (Context::Onstack, vec![LockId(0), LockId(1)]),
     ] {
         let algorithm = Algorithm::Zstd;
-        let mixed = run_mix(Design { context, algorithm }, Preemption::Lazy, 5, 0);
+        let mixed = run_mix_for(
+            4 * MIX_NS,
+            Design { context, algorithm },
+            Preemption::Lazy,
+            5,
+            0,
+        );
         let waits = waits(&mixed.events, &mutexes);
         let count = |loads, stores| {
             waits

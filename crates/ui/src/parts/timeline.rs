@@ -145,12 +145,15 @@ fn lane_name(props: &Props<'_>, task: TaskId) -> Html {
 
 fn buttons(props: &Props<'_>) -> Html {
     let gesture = |gesture: Gesture| props.on_gesture.reform(move |_: MouseEvent| gesture);
-    let zoom = |factor| {
-        gesture(Gesture::Zoom {
-            factor,
-            around: 0.5,
-        })
+    // Around the moment shown, so that it stays in view.
+    let View { from_ns, to_ns } = props.view;
+    let moment = share(props.at_ns as f64, from_ns, to_ns);
+    let around = if (0.0..=1.0).contains(&moment) {
+        moment
+    } else {
+        0.5
     };
+    let zoom = |factor| gesture(Gesture::Zoom { factor, around });
     html! {
         <div class="zoom" role="group" aria-label="Timeline view">
             <button type="button" aria-label="Earlier" onclick={gesture(Gesture::Pan { share: -0.3 })}>{"←"}</button>
