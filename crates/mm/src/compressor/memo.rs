@@ -34,7 +34,7 @@
 //! ```
 
 use super::{Algorithm, CompressError, Compressor, DecompressError};
-use crate::page::{PAGE_SIZE, Page};
+use crate::page::{PAGE_SIZE, Page, same_bytes};
 
 /// How large a [`CodecMemo`] may grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,7 +247,7 @@ impl CodecMemo {
             .find_map(|way| {
                 let at = (way as usize).checked_sub(1)?;
                 let entry = self.entries.get(at)?;
-                let same = entry.compressed_hash == hash && entry.compressed == bytes;
+                let same = entry.compressed_hash == hash && same_bytes(&entry.compressed, bytes);
                 (same && holds(entry)).then_some(at)
             })
     }
