@@ -15,6 +15,18 @@ use crate::{browser_tests, cargo};
 pub const NAME: &str = "mm";
 const PACKAGE: &str = "zswap-mm";
 
+/// There are sixty of them; with the usual eight seconds each they would take
+/// eight minutes. Times of one run are compared with each other, not between
+/// machines, for which this is enough.
+const SHORT: [&str; 6] = [
+    "--warm-up-time",
+    "0.3",
+    "--measurement-time",
+    "1",
+    "--sample-size",
+    "10",
+];
+
 /// Measures natively, then in the browser.
 pub fn measure() -> Result<Vec<Measurement>> {
     let mut measurements = native()?;
@@ -26,6 +38,7 @@ fn native() -> Result<Vec<Measurement>> {
     let mut command = cargo::cargo();
     command.args(["bench", "--package", PACKAGE, "--benches", "--"]);
     command.args(["--output-format", "bencher"]);
+    command.args(SHORT);
     let printed = cargo::output(&mut command)?;
     let measurements: Vec<Measurement> = printed.lines().filter_map(bencher_line).collect();
     if measurements.is_empty() {
