@@ -63,6 +63,15 @@ struct Group {
 }
 
 impl Group {
+    /// Whether its only task weighs more than is to be moved (step 10). With
+    /// CPUs as groups the busiest group is the run queue to take from.
+    fn is_too_heavy(&self, imbalance: Imbalance) -> bool {
+        match imbalance {
+            Imbalance::Load(load) => self.nr_runnable == 1 && self.load > load,
+            Imbalance::Tasks(_) => false,
+        }
+    }
+
     /// `avg_load`: only overloaded groups have one.
     fn avg_load(&self) -> u64 {
         match self.kind {
@@ -166,12 +175,13 @@ impl Kernel {
         if kind != Kind::NewlyIdle {
             self.update_idle_scan(&groups);
         }
-        let Some((imbalance, _)) = find_imbalance(&groups, dst, kind) else {
+        let Some((imbalance, busiest)) = find_imbalance(&groups, dst, kind) else {
             return Outcome::Balanced;
         };
-        let Some(src) = self.busiest_rq(&groups, dst, imbalance) else {
+        if busiest.is_too_heavy(imbalance) {
             return Outcome::Balanced;
-        };
+        }
+        let src = busiest.cpu;
         let mut moved = 0;
         if self.nr_queued(src) > 1 {
             moved = self.move_tasks(src, dst, kind, imbalance);
@@ -219,17 +229,6 @@ impl Kernel {
         let util = groups.iter().map(|group| group.util).sum::<u64>() / cpus;
         let used = util * util * PCT * PCT / (10_000 * CAPACITY);
         self.nr_idle_scan = cpus * CAPACITY.saturating_sub(used) / CAPACITY;
-    }
-
-    /// The run queue to take from (step 10). With CPUs as groups it is that of
-    /// the busiest group, unless its only task is too heavy.
-    fn busiest_rq(&self, groups: &[Group], dst: CpuId, imbalance: Imbalance) -> Option<CpuId> {
-        let busiest = busiest_group(groups, dst)?;
-        let too_heavy = match imbalance {
-            Imbalance::Load(load) => busiest.nr_runnable == 1 && busiest.load > load,
-            Imbalance::Tasks(_) => false,
-        };
-        (busiest.nr_runnable > 0 && !too_heavy).then_some(busiest.cpu)
     }
 
     /// `detach_tasks` and `attach_tasks` (steps 11 and 13).
