@@ -11,13 +11,12 @@
 //! 2. No float, no hash map and no clock of the outside takes part.
 //! 3. A task that breaks a rule stops the run with a [`Fault`] that names it.
 //!
-//! Left out so far: scheduling classes other than the fair one, SMT and several
-//! caches, priority inheritance.
+//! Left out: SMT and several caches, deadline scheduling, control groups.
 //!
 //! ```
 //! use kernel_sim::{Machine, MachineConfig};
 //!
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! let mutex = machine.mutex("mutex");
 //! for nice in [0, 10] {
 //!     machine.spawn(format!("nice {nice}"), nice, move |task| async move {
@@ -33,35 +32,48 @@
 //! ```
 
 mod balance;
+mod check;
 mod config;
 mod cpu;
 mod event;
 pub mod fair;
 mod fault;
 mod ids;
+mod inheritance;
 mod kernel;
 mod lock;
 mod machine;
 mod mutex;
 pub mod pelt;
+mod policy;
+mod preempt;
+mod proxy;
+mod renice;
 mod rng;
+mod rt;
 mod sched;
+mod spawn;
 mod spinlock;
 mod task;
 mod trace;
+mod waits;
 mod wakeup;
 mod weight;
 
-pub use config::{Hrtick, MachineConfig, Preemption};
+pub use config::{
+    ConfigError, Hrtick, Inheritance, MachineConfig, MutexOptions, Preemption, UnknownName,
+};
 pub use event::{Acquired, Event, EventKind, OutReason};
-pub use fair::LagClamp;
+pub use fair::{LagClamp, SliceProtection};
 pub use fault::Fault;
 pub use ids::{CpuId, LockId, SiteId, TaskId};
 pub use lock::{LockInfo, LockKind};
-pub use machine::{Machine, SpawnError};
+pub use machine::Machine;
 pub use mutex::{Mutex, MutexLock, MutexUnlock};
+pub use policy::{CpuMask, Policy, SpawnError, TaskOptions};
 pub use rng::Stream;
 pub use spinlock::{SpinLock, SpinLockBh, SpinUnlockBh};
-pub use task::{Run, Sleep, Task};
+pub use task::{CondResched, Run, Sleep, Task};
 pub use trace::{Site, Sites};
-pub use weight::{NICE_0_WEIGHT, NICE_MAX, NICE_MIN, weight_of_nice};
+pub use waits::{Starving, TaskActivity, WaitLink};
+pub use weight::{IDLE_WEIGHT, NICE_0_WEIGHT, NICE_MAX, NICE_MIN, weight_of_nice};
