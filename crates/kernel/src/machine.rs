@@ -126,11 +126,17 @@ impl Machine {
         let slot = &mut self.futures[task.index()];
         let Some(future) = slot else { return };
         let mut context = Context::from_waker(Waker::noop());
-        if future.as_mut().poll(&mut context).is_ready() {
+        let ended = future.as_mut().poll(&mut context).is_ready();
+        let kernel = &mut *self.kernel.borrow_mut();
+        if ended {
             *slot = None;
-            self.kernel.borrow_mut().exit(task);
+            kernel.exit(task);
+        } else if kernel.task(task).op == Op::Poll {
+            let what = "awaits something that the machine does not know; \
+                        a task may only await what its `Task` gives it";
+            kernel.fail(task, what.to_owned());
         }
-        let newborn = core::mem::take(&mut self.kernel.borrow_mut().newborn.0);
+        let newborn = core::mem::take(&mut kernel.newborn.0);
         self.futures.extend(newborn.into_iter().map(Some));
     }
 
