@@ -93,6 +93,10 @@ pub enum EventKind {
     LockRelease,
     /// A record of the layer above: `aux` is its code, `arg` its value.
     Probe,
+    /// The task waits for completion `arg` and will sleep.
+    CompletionWait,
+    /// The task has completed completion `arg`; with `aux` 1 for everybody.
+    Complete,
 }
 
 /// Why a task left its CPU.

@@ -33,6 +33,7 @@
 //! ```
 
 mod balance;
+mod completion;
 mod config;
 mod cpu;
 mod event;
@@ -43,15 +44,19 @@ mod kernel;
 mod lock;
 mod machine;
 mod mutex;
+mod objects;
 pub mod pelt;
 mod rng;
 mod sched;
 mod spinlock;
 mod task;
+mod timer;
 mod trace;
+mod wait;
 mod wakeup;
 mod weight;
 
+pub use completion::{Complete, Completion, WaitForCompletion};
 pub use config::{Hrtick, MachineConfig, Preemption};
 pub use event::{Acquired, Event, EventKind, OutReason};
 pub use fair::LagClamp;

@@ -22,7 +22,6 @@ use crate::task::Task;
 use crate::trace::{Site, Sites};
 use crate::weight::weight_of_nice;
 use core::cell::RefCell;
-use core::cmp::Reverse;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Waker};
@@ -48,7 +47,7 @@ type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Machine {
-    kernel: Shared,
+    pub(crate) kernel: Shared,
     futures: Vec<Option<TaskFuture>>,
 }
 
@@ -261,10 +260,10 @@ impl Kernel {
     /// What happens next: the earliest, of the same time the first in class, of
     /// the same class the first CPU.
     fn next(&self) -> (u64, Next, CpuId) {
-        let timer = self.timers.peek().map(|&Reverse((at_ns, _, task))| {
-            let cpu = self.tasks[task.index()].cpu;
-            (at_ns, Next::Timer, cpu)
-        });
+        let timer = self
+            .timers
+            .peek()
+            .map(|(at_ns, what)| (at_ns, Next::Timer, self.cpu_of_timed(what)));
         let by_cpu = self
             .nexts
             .iter()
@@ -303,20 +302,17 @@ impl Kernel {
                 }
             }
             Next::Tick => {
-                self.enter_irq(cpu);
+                self.enter_irq(cpu, self.config.timer_irq_ns);
                 self.tick(cpu);
             }
             Next::Hrtick => {
-                self.enter_irq(cpu);
+                self.enter_irq(cpu, self.config.timer_irq_ns);
                 self.hrtick(cpu);
             }
-            Next::Timer => {
-                self.enter_irq(cpu);
-                self.fire_timer();
-            }
+            Next::Timer => self.fire_timer(cpu),
             Next::Ipi => {
                 self.cpu(cpu).ipi_at_ns = NEVER;
-                self.enter_irq(cpu);
+                self.enter_irq(cpu, self.config.timer_irq_ns);
                 self.nohz_balance(cpu);
             }
         }
@@ -333,8 +329,8 @@ impl Kernel {
     }
 
     /// An interrupt: the running task stops making progress for its length.
-    fn enter_irq(&mut self, cpu: CpuId) {
-        let (now_ns, irq_ns) = (self.now_ns, self.config.timer_irq_ns);
+    pub(crate) fn enter_irq(&mut self, cpu: CpuId, irq_ns: u64) {
+        let now_ns = self.now_ns;
         let Some(curr) = self.curr(cpu) else { return };
         let state = self.cpu(cpu);
         if state.stall_until_ns == NEVER {

@@ -1,0 +1,9 @@
+//! The tables of what a machine has beside CPUs, tasks and locks.
+
+use crate::completion::CompletionState;
+
+/// All of it, each by number.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    pub completions: Vec<CompletionState>,
+}
