@@ -126,24 +126,19 @@ impl Kernel {
         true
     }
 
-    /// The beginning of a wait.
-    pub(crate) fn start_wait(&mut self, completion: Completion, task: TaskId) -> Poll<()> {
-        self.enter_kernel(task);
-        let name = &self.objects.completions[completion.index()].name;
-        let what = format!("waits for {name}");
-        if !self.might_sleep(task, &what) {
-            return Poll::Pending;
-        }
-        self.wait_turn(completion, task)
-    }
-
-    /// One look of a waiter, which sleeps if it is in vain.
-    pub(crate) fn wait_turn(&mut self, completion: Completion, task: TaskId) -> Poll<()> {
+    /// One look of a waiter; if it is in vain the waiter says with a record of
+    /// this kind that it will sleep, and does.
+    pub(crate) fn wait_turn(
+        &mut self,
+        completion: Completion,
+        task: TaskId,
+        (kind, arg, aux): (EventKind, u64, u16),
+    ) -> Poll<()> {
         if self.try_wait(completion) {
             return Poll::Ready(());
         }
         self.completion(completion).waiters.push_back(task);
-        self.emit(task, EventKind::CompletionWait, completion.0.into(), 0);
+        self.emit(task, kind, arg, aux);
         self.sleep_until_woken(task);
         Poll::Pending
     }
@@ -215,11 +210,20 @@ impl Future for WaitForCompletion<'_> {
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
         let shared = self.kernel;
         let kernel = &mut *shared.borrow_mut();
-        if core::mem::replace(&mut self.started, true) {
-            return kernel.wait_turn(self.completion, self.task);
+        let (task, completion) = (self.task, self.completion);
+        if !core::mem::replace(&mut self.started, true) {
+            kernel.at(task, self.place);
+            kernel.enter_kernel(task);
+            let does = |kernel: &Kernel| {
+                let name = &kernel.objects.completions[completion.index()].name;
+                format!("waits for {name}")
+            };
+            if !kernel.might_sleep(task, does) {
+                return Poll::Pending;
+            }
         }
-        kernel.at(self.task, self.place);
-        kernel.start_wait(self.completion, self.task)
+        let record = (EventKind::CompletionWait, completion.0.into(), 0);
+        kernel.wait_turn(completion, task, record)
     }
 }
 

@@ -97,6 +97,13 @@ pub enum EventKind {
     CompletionWait,
     /// The task has completed completion `arg`; with `aux` 1 for everybody.
     Complete,
+    /// The task has submitted request `arg` to device `aux`.
+    IoSubmit,
+    /// The task waits for request `arg` of device `aux` and will sleep.
+    IoWait,
+    /// The interrupt that says that request `arg` is done; with `aux` 1 it has
+    /// failed. The task is the one that it hit.
+    IoDone,
 }
 
 /// Why a task left its CPU.

@@ -32,10 +32,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod accelerator;
 mod balance;
 mod completion;
 mod config;
 mod cpu;
+mod device;
 mod event;
 pub mod fair;
 mod fault;
@@ -46,6 +48,7 @@ mod machine;
 mod mutex;
 mod objects;
 pub mod pelt;
+mod request;
 mod rng;
 mod sched;
 mod spinlock;
@@ -56,8 +59,10 @@ mod wait;
 mod wakeup;
 mod weight;
 
+pub use accelerator::{Accelerator, AcceleratorOptions, Job, JobKind};
 pub use completion::{Complete, Completion, WaitForCompletion};
 pub use config::{Hrtick, MachineConfig, Preemption};
+pub use device::{Device, DiskOptions, Io, IoKind, RamdiskOptions, SsdOptions};
 pub use event::{Acquired, Event, EventKind, OutReason};
 pub use fair::LagClamp;
 pub use fault::Fault;
@@ -65,6 +70,7 @@ pub use ids::{CpuId, LockId, SiteId, TaskId};
 pub use lock::{LockInfo, LockKind};
 pub use machine::{Machine, SpawnError};
 pub use mutex::{Mutex, MutexLock, MutexUnlock};
+pub use request::{DeviceError, Request, Submit, WaitForRequest};
 pub use rng::Stream;
 pub use spinlock::{SpinLock, SpinLockBh, SpinUnlockBh};
 pub use task::{Run, Sleep, Task};

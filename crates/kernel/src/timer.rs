@@ -8,6 +8,7 @@
 
 use crate::ids::{CpuId, TaskId};
 use crate::kernel::Kernel;
+use crate::request::RequestSlot;
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -16,6 +17,8 @@ use std::collections::BinaryHeap;
 pub(crate) enum Timed {
     /// A sleeper's time has come.
     Sleeper(TaskId),
+    /// A device has done a request.
+    Request(RequestSlot),
 }
 
 /// The pending events, the earliest first.
@@ -49,6 +52,7 @@ impl Kernel {
     pub(crate) fn cpu_of_timed(&self, what: Timed) -> CpuId {
         match what {
             Timed::Sleeper(task) => self.tasks[task.index()].cpu,
+            Timed::Request(slot) => self.cpu_of_request(slot),
         }
     }
 
@@ -59,6 +63,7 @@ impl Kernel {
                 self.enter_irq(cpu, self.config.timer_irq_ns);
                 self.wake(task, TaskId::NONE);
             }
+            Some(Timed::Request(slot)) => self.request_irq(cpu, slot),
             None => {}
         }
     }

@@ -24,13 +24,18 @@ pub(crate) enum WakeStep {
 }
 
 impl Kernel {
-    /// Whether a task may sleep, in order to do `what`; a fault if not.
-    pub(crate) fn might_sleep(&mut self, task: TaskId, what: &str) -> bool {
+    /// Whether a task may sleep; a fault, which says what it does, if not.
+    pub(crate) fn might_sleep(
+        &mut self,
+        task: TaskId,
+        does: impl FnOnce(&Kernel) -> String,
+    ) -> bool {
         if self.task(task).preempt_count == 0 {
             return true;
         }
         let what = format!(
-            "{what}, which may sleep, with preemption off; release what switched it off first"
+            "{}, which may sleep, with preemption off; release what switched it off first",
+            does(self)
         );
         self.fail(task, what);
         false
