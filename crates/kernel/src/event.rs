@@ -104,6 +104,10 @@ pub enum EventKind {
     /// The interrupt that says that request `arg` is done; with `aux` 1 it has
     /// failed. The task is the one that it hit.
     IoDone,
+    /// The task shares the reader/writer lock `arg`. `aux`: an [`Acquired`].
+    ReadAcquire,
+    /// The task no longer shares the reader/writer lock `arg`.
+    ReadRelease,
 }
 
 /// Why a task left its CPU.
