@@ -33,6 +33,7 @@
 //! ```
 
 mod accelerator;
+mod background;
 mod balance;
 mod completion;
 mod config;
