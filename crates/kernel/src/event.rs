@@ -108,6 +108,12 @@ pub enum EventKind {
     ReadAcquire,
     /// The task no longer shares the reader/writer lock `arg`.
     ReadRelease,
+    /// The worker begins to run work item `arg`.
+    WorkBegin,
+    /// The worker has run work item `arg` to its end.
+    WorkEnd,
+    /// The task waits for work item `arg` and will sleep.
+    WorkFlush,
 }
 
 /// Why a task left its CPU.

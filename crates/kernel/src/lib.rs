@@ -62,6 +62,7 @@ mod trace;
 mod wait;
 mod wakeup;
 mod weight;
+mod workqueue;
 
 pub use accelerator::{Accelerator, AcceleratorOptions, Job, JobKind};
 pub use completion::{Complete, Completion, WaitForCompletion};
@@ -82,3 +83,4 @@ pub use spinlock::{SpinLock, SpinLockBh, SpinUnlockBh};
 pub use task::{Run, Sleep, Task};
 pub use trace::{Site, Sites};
 pub use weight::{NICE_0_WEIGHT, NICE_MAX, NICE_MIN, weight_of_nice};
+pub use workqueue::{FlushWork, QueueWork, Work, Workqueue};

@@ -2,6 +2,7 @@
 
 use crate::completion::CompletionState;
 use crate::request::{Requests, Server};
+use crate::workqueue::{WorkState, WorkqueueState};
 
 /// All of it, each by number.
 #[derive(Debug, Default)]
@@ -9,4 +10,6 @@ pub(crate) struct Objects {
     pub completions: Vec<CompletionState>,
     pub servers: Vec<Server>,
     pub requests: Requests,
+    pub workqueues: Vec<WorkqueueState>,
+    pub works: Vec<WorkState>,
 }
