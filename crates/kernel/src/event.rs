@@ -114,6 +114,12 @@ pub enum EventKind {
     WorkEnd,
     /// The task waits for work item `arg` and will sleep.
     WorkFlush,
+    /// RCU's grace period `arg` begins.
+    GraceBegin,
+    /// RCU's grace period `arg` is over.
+    GraceEnd,
+    /// The task waits for RCU's grace period `arg` and will sleep.
+    GraceWait,
 }
 
 /// Why a task left its CPU.

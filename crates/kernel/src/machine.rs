@@ -390,6 +390,9 @@ impl Kernel {
         if let Some(&lock) = self.task(task).held.first() {
             let name = self.locks[lock.index()].name.clone();
             self.fail(task, format!("ends while it holds {name}; unlock it first"));
+        } else if self.task(task).preempt_count > 0 {
+            let what = "ends with preemption off; release what switched it off first";
+            self.fail(task, what.to_owned());
         }
         self.emit(task, EventKind::Exit, 0, 0);
         self.task(task).op = Op::Exit;

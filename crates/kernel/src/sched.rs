@@ -97,6 +97,7 @@ impl Kernel {
     /// `schedule`: ends the current task's turn if somebody else is to run.
     pub(crate) fn schedule(&mut self, cpu: CpuId) {
         self.update_curr(cpu);
+        self.rcu_note_switch(cpu);
         let prev = self.curr(cpu);
         let reason = prev.map_or(OutReason::Preempted, |prev| self.put_to_sleep(cpu, prev));
         self.cpu(cpu).need_resched = false;
@@ -261,6 +262,7 @@ impl Kernel {
             self.resched_full(cpu);
         }
         self.update_curr(cpu);
+        self.rcu_tick(cpu);
         self.tick_balance(cpu);
     }
 

@@ -1,13 +1,15 @@
-//! What happens at a time of its own: sleepers to wake, and events of devices.
+//! What happens at a time of its own: sleepers to wake, and events of devices
+//! and of RCU.
 //!
 //! Invariants:
 //! 1. The order is total: by time, and of the same time by the order in which
 //!    they were armed.
 //! 2. An event is an interrupt on one CPU, which is known before it fires: the
-//!    sleeper's own, or the one that a request was submitted on.
+//!    sleeper's own, the one that a request was submitted on, or RCU's.
 
 use crate::ids::{CpuId, TaskId};
 use crate::kernel::Kernel;
+use crate::rcu::RcuEvent;
 use crate::request::RequestSlot;
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,6 +21,8 @@ pub(crate) enum Timed {
     Sleeper(TaskId),
     /// A device has done a request.
     Request(RequestSlot),
+    /// Something of RCU's.
+    Rcu(RcuEvent),
 }
 
 /// The pending events, the earliest first.
@@ -53,6 +57,7 @@ impl Kernel {
         match what {
             Timed::Sleeper(task) => self.tasks[task.index()].cpu,
             Timed::Request(slot) => self.cpu_of_request(slot),
+            Timed::Rcu(event) => self.cpu_of_rcu(event),
         }
     }
 
@@ -64,6 +69,7 @@ impl Kernel {
                 self.wake(task, TaskId::NONE);
             }
             Some(Timed::Request(slot)) => self.request_irq(cpu, slot),
+            Some(Timed::Rcu(event)) => self.rcu_event(cpu, event),
             None => {}
         }
     }

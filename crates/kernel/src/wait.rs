@@ -33,10 +33,14 @@ impl Kernel {
         if self.task(task).preempt_count == 0 {
             return true;
         }
-        let what = format!(
-            "{}, which may sleep, with preemption off; release what switched it off first",
-            does(self)
-        );
+        let does = does(self);
+        let what = if *self.rcu_nesting(task) > 0 {
+            format!("{does}, which may sleep, in an RCU read section; end that first")
+        } else {
+            format!(
+                "{does}, which may sleep, with preemption off; release what switched it off first"
+            )
+        };
         self.fail(task, what);
         false
     }
