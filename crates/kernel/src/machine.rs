@@ -20,7 +20,6 @@ use crate::spawn::TaskFuture;
 use crate::spinlock::SpinLock;
 use crate::trace::Site;
 use core::cell::RefCell;
-use core::cmp::Reverse;
 use core::task::{Context, Waker};
 use std::rc::Rc;
 
@@ -205,10 +204,10 @@ impl Kernel {
     /// What happens next: the earliest, of the same time the first in class, of
     /// the same class the first CPU.
     fn next(&self) -> (u64, Next, CpuId) {
-        let timer = self.timers.peek().map(|&Reverse((at_ns, _, task))| {
-            let cpu = self.tasks[task.index()].cpu;
-            (at_ns, Next::Timer, cpu)
-        });
+        let timer = self
+            .timers
+            .peek()
+            .map(|(at_ns, what)| (at_ns, Next::Timer, self.cpu_of_timed(what)));
         let by_cpu = self
             .nexts
             .iter()
@@ -241,20 +240,17 @@ impl Kernel {
                 }
             }
             Next::Tick => {
-                self.enter_irq(cpu);
+                self.enter_irq(cpu, self.config.timer_irq_ns);
                 self.tick(cpu);
             }
             Next::Hrtick => {
-                self.enter_irq(cpu);
+                self.enter_irq(cpu, self.config.timer_irq_ns);
                 self.hrtick(cpu);
             }
-            Next::Timer => {
-                self.enter_irq(cpu);
-                self.fire_timer();
-            }
+            Next::Timer => self.fire_timer(cpu),
             Next::Ipi => {
                 self.cpu(cpu).ipi_at_ns = NEVER;
-                self.enter_irq(cpu);
+                self.enter_irq(cpu, self.config.timer_irq_ns);
                 self.nohz_balance(cpu);
             }
         }
@@ -271,8 +267,8 @@ impl Kernel {
     }
 
     /// An interrupt: the running task stops making progress for its length.
-    fn enter_irq(&mut self, cpu: CpuId) {
-        let (now_ns, irq_ns) = (self.now_ns, self.config.timer_irq_ns);
+    pub(crate) fn enter_irq(&mut self, cpu: CpuId, irq_ns: u64) {
+        let now_ns = self.now_ns;
         let Some(curr) = self.curr(cpu) else { return };
         let state = self.cpu(cpu);
         if state.stall_until_ns == NEVER {
@@ -333,6 +329,9 @@ impl Kernel {
         if let Some(&lock) = self.task(task).held.first() {
             let name = self.locks[lock.index()].name.clone();
             self.fail(task, format!("ends while it holds {name}; unlock it first"));
+        } else if self.task(task).preempt_count > 0 {
+            let what = "ends with preemption off; release what switched it off first";
+            self.fail(task, what.to_owned());
         }
         self.emit(task, EventKind::Exit, 0, 0);
         self.task(task).op = Op::Exit;

@@ -130,6 +130,38 @@ fn spinlocks_taken_crosswise_are_a_deadlock_too() {
 }
 
 #[test]
+fn a_deadlock_through_a_reader_is_found() {
+    let mut machine = ideal(3, |_| ());
+    let rw = machine.rw_lock("rw");
+    let spin_lock = machine.spin_lock("spin");
+    let reader = move |waits: bool| {
+        move |task: Task| async move {
+            task.read_lock(rw).await;
+            task.run_kernel(10_000).await;
+            if waits {
+                task.spin_lock_bh(spin_lock).await;
+            }
+            task.run_kernel(50 * MS).await;
+        }
+    };
+    machine
+        .spawn("reader", 0, reader(false))
+        .expect("a valid nice");
+    machine
+        .spawn("waiting reader", 0, reader(true))
+        .expect("a valid nice");
+    let writer = move |task: Task| async move {
+        task.spin_lock_bh(spin_lock).await;
+        task.run_kernel(20_000).await;
+        task.write_lock(rw).await;
+    };
+    machine.spawn("writer", 0, writer).expect("a valid nice");
+    let fault = machine.run_until(MS).expect_err("it is a deadlock");
+    let link = "writer waits for rw, which waiting reader owns";
+    assert!(fault.what.contains(link), "{fault}");
+}
+
+#[test]
 fn who_waits_for_an_owner_that_has_gone_for_good_is_stuck() {
     let mut machine = ideal(1, |_| ());
     let mutex = machine.mutex("mutex");
