@@ -139,6 +139,12 @@ impl Machine {
         self.futures.extend(newborn.into_iter().map(Some));
     }
 
+    /// The name that a task was created with.
+    #[must_use]
+    pub fn task_name(&self, task: TaskId) -> String {
+        self.kernel.borrow().tasks[task.index()].name.clone()
+    }
+
     /// The time, in virtual ns.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
