@@ -5,6 +5,11 @@
 //! deadlines, lag, slice protection, lazy preemption) and locks as its mutex
 //! does, from the rules and not from a result that it should have.
 //!
+//! Beside the mutex and the spinlocks there are reader/writer locks that spin
+//! ([`RwLock`]) and that sleep ([`RwSem`]), completions, workqueues, RCU, per-CPU
+//! reference counts, block devices and accelerators with interrupts, and the
+//! kernel threads of a real machine ([`Machine::spawn_background`]).
+//!
 //! Invariants:
 //! 1. The same program on the same [`MachineConfig`] gives the same records,
 //!    natively and in wasm: [`Machine::trace_hash`].
