@@ -302,3 +302,24 @@ fn misuse_of_a_reference_names_task_reference_and_line() {
     let late = fault(|task, pool| task.ref_kill(pool));
     assert!(late.contains("none being left"), "{late}");
 }
+
+#[test]
+fn a_second_kill_waits_for_a_grace_period_of_its_own() {
+    let mut machine = machine(1);
+    let gone = machine.completion("pool gone");
+    let pool = machine.percpu_ref("pool->ref", Deferred::Complete(gone));
+    let owner = move |task: Task| async move {
+        task.ref_get(pool);
+        // Its grace period is from 1 to 4 ms.
+        task.ref_kill(pool);
+        task.ref_resurrect(pool);
+        task.sleep(2_000_000).await;
+        // The next one is from 4 to 7 ms.
+        task.ref_kill(pool);
+        task.ref_put(pool);
+        task.wait_for_completion(gone).await;
+        assert_eq!(task.now_ns() / 1_000_000, 8);
+    };
+    machine.spawn("owner", 0, owner).expect("a valid nice");
+    machine.run_until(100_000_000).expect("no rule is broken");
+}
