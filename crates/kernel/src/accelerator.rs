@@ -14,7 +14,7 @@
 //!
 //! ```
 //! use kernel_sim::{AcceleratorOptions, Job, Machine, MachineConfig};
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! let iaa = machine.accelerator("iaa", AcceleratorOptions::default());
 //! machine.spawn("store", 0, move |task| async move {
 //!     let request = task.submit_job(iaa, Job::compress(1)).await;

@@ -20,7 +20,7 @@
 //!
 //! ```
 //! use kernel_sim::{Machine, MachineConfig};
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! let threads = machine.spawn_background(7)?;
 //! machine.run_until(1_000_000_000)?;
 //! let busy_ns: u64 = threads.iter().map(|&thread| machine.cpu_time_ns(thread)).sum();
@@ -29,7 +29,8 @@
 //! ```
 
 use crate::ids::TaskId;
-use crate::machine::{Machine, SpawnError};
+use crate::machine::Machine;
+use crate::policy::SpawnError;
 use crate::rng::Stream;
 use crate::task::Task;
 use core::ops::RangeInclusive;

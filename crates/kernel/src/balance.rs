@@ -9,8 +9,10 @@
 //! 2. Tasks are taken from the tail of the source's list: that which was neither
 //!    queued nor switched in for the longest time.
 //!
-//! Left out: SMT and several caches (domains above or below this one),
-//! affinities, capacities that differ, the time that a periodic pass takes.
+//! Left out: SMT and several caches (domains above or below this one), capacities
+//! that differ, the time that a periodic pass takes, a second look at the other
+//! CPUs when everything on the busiest one is pinned. A real-time task's running
+//! counts as use of its CPU and not as lost capacity.
 
 use crate::cpu::BalanceState;
 use crate::event::EventKind;
@@ -27,8 +29,14 @@ const LOOKS_MAX: usize = 32;
 const CACHE_NICE_TRIES: u32 = 1;
 /// `busy_factor`: a busy CPU balances that much less often.
 const BUSY_FACTOR: u64 = 16;
+/// `MAX_PINNED_INTERVAL`: how far the interval grows while everything that
+/// should move is pinned.
+const PINNED_INTERVAL_MS: u64 = 512;
 /// `sysctl_sched_migration_cost`: a task that ran this recently is cache-hot.
 const MIGRATION_COST_NS: u64 = 500_000;
+/// A fork leaves its CPU only for a load that is lower by more than this: 17 %
+/// of a task of nice 0.
+const FORK_MARGIN: u64 = 174;
 /// Cost of a newidle pass: fixed, and for each CPU looked at (step 14).
 const NEWIDLE_NS: u64 = 2_000;
 const NEWIDLE_PER_CPU_NS: u64 = 300;
@@ -92,7 +100,11 @@ enum Imbalance {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
     Balanced,
-    Unbalanced { moved: u64 },
+    /// Something should have moved, but none of it may run here.
+    AllPinned,
+    Unbalanced {
+        moved: u64,
+    },
 }
 
 impl Kernel {
@@ -151,9 +163,13 @@ impl Kernel {
         let cpus = u64::from(self.config.cpus);
         let balance: &mut BalanceState = &mut self.cpu(cpu).balance;
         match outcome {
-            Outcome::Balanced => {
+            Outcome::Balanced | Outcome::AllPinned => {
                 balance.nr_balance_failed = 0;
-                if kind != Kind::NewlyIdle && balance.interval_ms < 2 * cpus {
+                let longest_ms = match outcome {
+                    Outcome::AllPinned => PINNED_INTERVAL_MS,
+                    _ => 2 * cpus,
+                };
+                if kind != Kind::NewlyIdle && balance.interval_ms < longest_ms {
                     balance.interval_ms *= 2;
                 }
             }
@@ -183,7 +199,10 @@ impl Kernel {
         }
         let src = busiest.cpu;
         let mut moved = 0;
-        if self.nr_queued(src) > 1 {
+        if self.nr_running(src) > 1 {
+            if self.all_pinned(src, dst) {
+                return Outcome::AllPinned;
+            }
             moved = self.move_tasks(src, dst, kind, imbalance);
         }
         let failed = self.cpus[dst.index()].balance.nr_balance_failed;
@@ -195,8 +214,10 @@ impl Kernel {
         Outcome::Unbalanced { moved }
     }
 
-    pub(crate) fn nr_queued(&self, cpu: CpuId) -> usize {
-        self.cpus[cpu.index()].rq.nr_queued(&self.entities)
+    /// `nr_running`: queued tasks of all classes, delayed sleepers included.
+    pub(crate) fn nr_running(&self, cpu: CpuId) -> usize {
+        let state = &self.cpus[cpu.index()];
+        state.rq.nr_queued(&self.entities) + state.rt.len()
     }
 
     /// Statistics of a CPU (step 6).
@@ -211,15 +232,16 @@ impl Kernel {
             runnable += pelt.runnable(now_ns);
             delayed += u64::from(self.entities[task].delayed);
         }
+        let real_time = state.rt.len() as u64;
         let (util, runnable) = ((util >> 22).min(CAPACITY), runnable >> 22);
-        let nr = self.nr_queued(cpu) as u64;
+        let nr = self.nr_running(cpu) as u64;
         Group {
             cpu,
             kind: group_type(nr, util, runnable),
             load,
             util,
             nr,
-            nr_runnable: nr - delayed,
+            nr_runnable: nr - delayed - real_time,
         }
     }
 
@@ -238,8 +260,8 @@ impl Kernel {
         let by_load = matches!(imbalance, Imbalance::Load(_));
         let (Imbalance::Tasks(mut left) | Imbalance::Load(mut left)) = imbalance;
         let mut detached = Vec::new();
-        for _ in 0..LOOKS_MAX.min(self.nr_queued(src)) {
-            if self.nr_queued(src) <= 1 {
+        for _ in 0..LOOKS_MAX.min(self.nr_running(src)) {
+            if self.nr_running(src) <= 1 {
                 break;
             }
             let Some(&task) = self.cpu(src).cfs_tasks.first() else {
@@ -264,6 +286,12 @@ impl Kernel {
         detached.len() as u64
     }
 
+    /// Whether no queued task of `src` may run on `dst`.
+    fn all_pinned(&self, src: CpuId, dst: CpuId) -> bool {
+        let mut queued = self.cpus[src.index()].cfs_tasks.iter();
+        queued.all(|task| !self.tasks[task.index()].cpus_allowed.allows(dst))
+    }
+
     /// `can_migrate_task` (step 11, 1 to 5).
     fn can_migrate(
         &self,
@@ -278,17 +306,20 @@ impl Kernel {
         if entity.delayed && !by_load {
             return false;
         }
-        if failed == 0 && self.nr_queued(dst) > 0 && !rq.is_eligible(&self.entities, task) {
+        if failed == 0 && self.nr_running(dst) > 0 && !rq.is_eligible(&self.entities, task) {
             return false;
         }
-        if rq.curr() == Some(task) {
+        if !self.tasks[task.index()].cpus_allowed.allows(dst) {
+            return false;
+        }
+        if rq.curr() == Some(task) || self.is_on_cpu(task) {
             return false;
         }
         let hot = self.now_ns - entity.exec_start_ns < MIGRATION_COST_NS;
         !hot || failed > CACHE_NICE_TRIES
     }
 
-    fn detach(&mut self, src: CpuId, task: TaskId) {
+    pub(crate) fn detach(&mut self, src: CpuId, task: TaskId) {
         self.cpus[src.index()]
             .rq
             .dequeue_to_migrate(&mut self.entities, task);
@@ -296,7 +327,7 @@ impl Kernel {
         self.track(task);
     }
 
-    fn attach(&mut self, dst: CpuId, task: TaskId) {
+    pub(crate) fn attach(&mut self, dst: CpuId, task: TaskId) {
         let src = self.task(task).cpu;
         self.attach_to(task, dst);
         self.entities[task].exec_start_ns = 0;
@@ -313,7 +344,8 @@ impl Kernel {
         let Some(dst) = self.cpu(src).push_to.take() else {
             return;
         };
-        if let Some(&task) = self.cpus[src.index()].cfs_tasks.first() {
+        let allowed = |task: &&TaskId| self.tasks[task.index()].cpus_allowed.allows(dst);
+        if let Some(&task) = self.cpus[src.index()].cfs_tasks.iter().find(allowed) {
             self.detach(src, task);
             self.attach(dst, task);
             self.cpu(dst).balance.nr_balance_failed = 0;
@@ -413,7 +445,7 @@ impl Kernel {
             return;
         };
         let busy_cpus = self.cpu_ids().filter(|&other| !self.is_idle(other)).count();
-        if self.nr_queued(cpu) >= 2 || busy_cpus > 1 {
+        if self.nr_running(cpu) >= 2 || busy_cpus > 1 {
             self.nohz_next_balance_ns = self.now_ns + self.config.tick_ns();
             self.cpu(idle).nohz_kicked = true;
             self.send_ipi(idle);
@@ -432,7 +464,7 @@ impl Kernel {
             if due && self.is_idle(cpu) {
                 self.rebalance(cpu, Kind::Idle);
             }
-            if self.nr_queued(kicked) > 0 {
+            if self.nr_running(kicked) > 0 {
                 break;
             }
         }
@@ -440,6 +472,33 @@ impl Kernel {
         let earliest = idle.map(|cpu| self.cpus[cpu.index()].balance.next_balance_ns);
         if let Some(earliest) = earliest.min() {
             self.nohz_next_balance_ns = u64::try_from(earliest).unwrap_or(0);
+        }
+    }
+}
+
+impl Kernel {
+    /// How well off a CPU is for a fork, best first: by type, then an idle one
+    /// before others, then by load, or by use where there is room (item 49).
+    pub(crate) fn idleness(&self, cpu: CpuId) -> impl Ord + use<> {
+        let group = self.group(cpu);
+        let weight = match group.kind {
+            GroupType::HasSpare => group.util,
+            GroupType::FullyBusy | GroupType::Overloaded => group.load,
+        };
+        (group.kind, !self.is_idle(cpu), weight)
+    }
+
+    /// Whether a fork leaves its parent's CPU for the idlest of the others.
+    pub(crate) fn is_better_for_fork(&self, idlest: CpuId, own: CpuId) -> bool {
+        let (best, local) = (self.group(idlest), self.group(own));
+        if best.kind != local.kind {
+            return best.kind < local.kind;
+        }
+        match local.kind {
+            GroupType::HasSpare => self.is_idle(idlest) && !self.is_idle(own),
+            GroupType::FullyBusy | GroupType::Overloaded => {
+                local.load > best.load + FORK_MARGIN && 100 * local.load > PCT * best.load
+            }
         }
     }
 }

@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use kernel_sim::{Machine, MachineConfig};
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! let done = machine.completion("request done");
 //! machine.spawn("waiter", 0, move |task| async move {
 //!     task.wait_for_completion(done).await;
@@ -36,7 +36,7 @@ use crate::ids::TaskId;
 use crate::kernel::Kernel;
 use crate::machine::{Machine, Shared};
 use crate::task::Task;
-use crate::wait::WakeStep;
+use crate::wakers::WakeStep;
 use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;

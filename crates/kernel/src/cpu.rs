@@ -1,9 +1,11 @@
 //! A CPU: its run queue, its timers, what it is in the middle of.
 
+use crate::check::Checked;
 use crate::fair::{CfsRq, FairOptions};
 use crate::ids::{CpuId, TaskId};
 use crate::kernel::NEVER;
 use crate::rng::Stream;
+use crate::rt::RtRq;
 
 /// What happens next on a CPU, in the order in which things of the same time
 /// are done.
@@ -26,7 +28,13 @@ pub(crate) enum Next {
 /// A CPU.
 #[derive(Debug)]
 pub(crate) struct Cpu {
+    /// The task that it runs.
+    pub curr: Option<TaskId>,
+    /// The task whose turn it is, which is accounted: `curr`, or a waiter that
+    /// lends its turn to the owner of what it waits for.
+    pub donor: Option<TaskId>,
     pub rq: CfsRq,
+    pub rt: RtRq,
     pub need_resched: bool,
     pub need_resched_lazy: bool,
     pub tick_at_ns: u64,
@@ -51,6 +59,7 @@ pub(crate) struct Cpu {
     pub push_to: Option<CpuId>,
     /// Asked to balance on behalf of all idle CPUs.
     pub nohz_kicked: bool,
+    pub checked: Checked,
 }
 
 /// What load balancing remembers of a CPU and its domain.
@@ -97,7 +106,10 @@ impl BalanceState {
 impl Cpu {
     pub fn new(fair: FairOptions, tick_ns: u64, cpus: u64) -> Cpu {
         Cpu {
+            curr: None,
+            donor: None,
             rq: CfsRq::new(fair),
+            rt: RtRq::default(),
             need_resched: false,
             need_resched_lazy: false,
             tick_at_ns: tick_ns,
@@ -112,6 +124,7 @@ impl Cpu {
             balance: BalanceState::new(cpus),
             push_to: None,
             nohz_kicked: false,
+            checked: Checked::default(),
         }
     }
 

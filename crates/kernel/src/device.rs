@@ -18,7 +18,7 @@
 //!
 //! ```
 //! use kernel_sim::{Io, Machine, MachineConfig, SsdOptions};
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! let ssd = machine.ssd("nvme0n1", SsdOptions::default());
 //! machine.spawn("reader", 0, move |task| async move {
 //!     let request = task.submit_io(ssd, Io::read(7, 1)).await;

@@ -93,6 +93,11 @@ pub enum EventKind {
     LockRelease,
     /// A record of the layer above: `aux` is its code, `arg` its value.
     Probe,
+    /// The task has another weight, `arg`.
+    Reweight,
+    /// The task that was just switched in runs in the turn of task `arg`, which
+    /// waits for it.
+    Donor,
     /// The task waits for completion `arg` and will sleep.
     CompletionWait,
     /// The task has completed completion `arg`; with `aux` 1 for everybody.

@@ -14,9 +14,10 @@
 //!    is eligible or woken; a delayed entity is never the current one.
 //! 4. The current entity is not in the tree but counts in every sum.
 //!
-//! Left out: group scheduling, custom slices, SCHED_IDLE, and the features that
-//! are off by default (NEXT_BUDDY). Sums are rebuilt by a scan, which is the
-//! faster way for the few tasks that a CPU of these experiments has.
+//! Left out: group scheduling (and with it autogroup, which is off by default
+//! here), and the features that are off by default (NEXT_BUDDY). Sums are
+//! rebuilt by a scan, which is the faster way for the few tasks that a CPU of
+//! these experiments has.
 //!
 //! Source of the rules: the project's scheduler reference, sections 2.1 to 2.9.
 //!
@@ -43,6 +44,8 @@ pub struct FairOptions {
     pub tick_ns: i64,
     /// How far saved lag may reach.
     pub lag_clamp: LagClamp,
+    /// How far a task that is switched in is protected.
+    pub protection: SliceProtection,
 }
 
 impl Default for FairOptions {
@@ -50,8 +53,24 @@ impl Default for FairOptions {
         FairOptions {
             tick_ns: 1_000_000,
             lag_clamp: LagClamp::SlicePlusTick,
+            protection: SliceProtection::WhileEligible,
         }
     }
+}
+
+/// How long RUN_TO_PARITY protects a task that is switched in, by kernel
+/// version. With equal slices all of them protect to the deadline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SliceProtection {
+    /// To the deadline, whatever is queued; once past it, the task asks for a
+    /// reschedule only at its next deadline (v6.12 to v6.16).
+    Deadline,
+    /// For the shortest slice that is queued (v6.17 to v7.1).
+    MinSlice,
+    /// While it stays eligible, if a shorter slice is queued (mid 2026).
+    WhileEligible,
+    /// As the former, and for the shortest slice at most (v7.4).
+    WhileEligibleMinSlice,
 }
 
 /// The bound of the lag that a task keeps over sleep, by kernel version.
@@ -116,6 +135,13 @@ impl Entities {
             seq: 0,
         });
         id
+    }
+
+    /// Accounts the running of a task of another class up to `now_ns`.
+    pub(crate) fn charge(&mut self, id: TaskId, now_ns: u64) {
+        let entity = &mut self.0[id.index()];
+        entity.sum_exec_ns += now_ns.saturating_sub(entity.exec_start_ns);
+        entity.exec_start_ns = now_ns;
     }
 }
 
@@ -204,9 +230,13 @@ pub struct CfsRq {
     /// Queued entities other than the current one, delayed sleepers included.
     tree: Vec<TaskId>,
     curr: Option<TaskId>,
+    /// The buddy that a short slice has made the next to run.
+    next: Option<TaskId>,
     /// A virtual time near every member's: the last known `V`.
     zero_vruntime: i64,
     next_seq: u64,
+    /// How often somebody has joined, left or been placed anew.
+    changes: u64,
 }
 
 impl CfsRq {
@@ -217,8 +247,10 @@ impl CfsRq {
             options,
             tree: Vec::new(),
             curr: None,
+            next: None,
             zero_vruntime: 0,
             next_seq: 0,
+            changes: 0,
         }
     }
 
@@ -245,13 +277,22 @@ impl CfsRq {
     }
 
     fn sums(&self, entities: &Entities) -> Sums {
+        let curr = self.curr_on_rq(entities);
+        self.sums_of(entities, self.tree.iter().chain(curr.iter()))
+    }
+
+    fn sums_of<'a>(
+        &self,
+        entities: &Entities,
+        members: impl IntoIterator<Item = &'a TaskId>,
+    ) -> Sums {
         let v0 = self.zero_vruntime;
         let mut sums = Sums {
             v0,
             weighted: 0,
             weight: 0,
         };
-        for &id in self.tree.iter().chain(self.curr_on_rq(entities).iter()) {
+        for &id in members {
             let entity = &entities[id];
             sums.weighted += entity.weight * (entity.vruntime - v0);
             sums.weight += entity.weight;
@@ -290,7 +331,8 @@ impl CfsRq {
             // it shows as lag.
             entity.deadline = entity.vruntime + entity.vdelta(entity.slice_ns);
         }
-        let unprotected = !entity.is_protected();
+        let watched = self.options.protection != SliceProtection::Deadline;
+        let unprotected = watched && !entity.is_protected();
         self.zero_vruntime = self.avg_vruntime(entities);
         Accounted {
             ran: true,
@@ -307,6 +349,14 @@ impl CfsRq {
         self.insert(entities, id);
     }
 
+    /// As [`CfsRq::enqueue`], for an entity that has just been forked: its first
+    /// deadline is half a slice ahead (PLACE_DEADLINE_INITIAL).
+    pub fn enqueue_forked(&mut self, entities: &mut Entities, id: TaskId) {
+        self.enqueue(entities, id);
+        let entity = &mut entities[id];
+        entity.deadline = entity.vruntime + entity.vdelta(entity.slice_ns) / 2;
+    }
+
     fn insert(&mut self, entities: &mut Entities, id: TaskId) {
         entities[id].seq = self.next_seq;
         self.next_seq += 1;
@@ -314,6 +364,7 @@ impl CfsRq {
     }
 
     fn take_out(&mut self, id: TaskId) {
+        self.next = self.next.filter(|&next| next != id);
         if let Some(at) = self.tree.iter().position(|&queued| queued == id) {
             self.tree.swap_remove(at);
         }
@@ -322,6 +373,7 @@ impl CfsRq {
     /// Gives an entity that is off the queue its place in virtual time: as far
     /// from `V` as its saved lag says.
     fn place(&mut self, entities: &mut Entities, id: TaskId) {
+        self.changes += 1;
         let sums = self.sums(entities);
         let average = sums.average();
         let entity = &mut entities[id];
@@ -362,6 +414,7 @@ impl CfsRq {
     /// A delayed one has its debt forgiven as far as it was worked off, and
     /// never gets credit. Says whether the result differs from `V - v`.
     fn save_lag(&mut self, entities: &mut Entities, id: TaskId) -> bool {
+        self.changes += 1;
         let mut lag = self.clamped_lag(entities, id);
         if entities[id].delayed {
             lag = lag.max(entities[id].vlag).min(0);
@@ -390,11 +443,7 @@ impl CfsRq {
     /// Ends the delay of a sleeper that has become eligible: it leaves without
     /// lag.
     pub fn finish_delayed_dequeue(&mut self, entities: &mut Entities, id: TaskId) {
-        self.save_lag(entities, id);
-        self.zero_vruntime = self.avg_vruntime(entities);
-        self.take_out(id);
-        entities[id].delayed = false;
-        entities[id].on_rq = false;
+        self.dequeue_queued(entities, id);
     }
 
     /// Takes a queued entity off, to be queued on another CPU: it keeps its lag
@@ -407,6 +456,16 @@ impl CfsRq {
         entity.deadline -= entity.vruntime;
         entity.rel_deadline = true;
         entity.on_rq = false;
+    }
+
+    /// Takes a queued entity off because its task blocks while it runs in the
+    /// turn of another one. It keeps its lag.
+    pub fn dequeue_queued(&mut self, entities: &mut Entities, id: TaskId) {
+        self.save_lag(entities, id);
+        self.zero_vruntime = self.avg_vruntime(entities);
+        self.take_out(id);
+        entities[id].delayed = false;
+        entities[id].on_rq = false;
     }
 
     /// `requeue_delayed_entity`: a delayed sleeper is woken where it stands.
@@ -422,6 +481,45 @@ impl CfsRq {
         moved
     }
 
+    /// `reweight_entity`: gives an entity another weight. Queued or not, it keeps
+    /// its lag and what is left of its slice and its protection, in real time.
+    /// The caller has accounted the current one up to now.
+    pub fn reweight(&mut self, entities: &mut Entities, id: TaskId, weight: i64) {
+        let queued = entities[id].on_rq;
+        let protected = self.curr == Some(id) && entities[id].is_protected();
+        if queued {
+            self.save_lag(entities, id);
+            self.zero_vruntime = self.avg_vruntime(entities);
+            self.take_out(id);
+            let entity = &mut entities[id];
+            entity.deadline -= entity.vruntime;
+            entity.vprot -= entity.vruntime;
+            entity.rel_deadline = true;
+            entity.on_rq = false;
+        }
+        let entity = &mut entities[id];
+        let scaled = |virtual_ns: i64| virtual_ns * entity.weight / weight;
+        let (vlag, deadline, vprot) = (
+            scaled(entity.vlag),
+            scaled(entity.deadline),
+            scaled(entity.vprot),
+        );
+        entity.vlag = vlag;
+        if entity.rel_deadline {
+            entity.deadline = deadline;
+        }
+        entity.weight = weight;
+        if queued {
+            self.place(entities, id);
+            let entity = &mut entities[id];
+            entity.on_rq = true;
+            entity.vprot = entity.vruntime + if protected { vprot } else { 0 };
+            if self.curr != Some(id) {
+                self.insert(entities, id);
+            }
+        }
+    }
+
     /// `pick_eevdf`: whom to run. `protect` keeps a protected, eligible current
     /// entity. The pick may be a delayed sleeper, whose dequeue the caller must
     /// then finish before it picks again.
@@ -434,7 +532,11 @@ impl CfsRq {
             _ => {}
         }
         let sums = self.sums(entities);
-        let curr = curr.filter(|&curr| sums.eligible(entities[curr].vruntime));
+        let eligible = |&id: &TaskId| sums.eligible(entities[id].vruntime);
+        if protect && let Some(next) = self.next.filter(eligible) {
+            return Some(next);
+        }
+        let curr = curr.filter(eligible);
         if protect && let Some(curr) = curr.filter(|&curr| entities[curr].is_protected()) {
             return Some(curr);
         }
@@ -442,7 +544,7 @@ impl CfsRq {
             .tree
             .iter()
             .copied()
-            .filter(|&id| sums.eligible(entities[id].vruntime))
+            .filter(eligible)
             .min_by_key(|&id| (entities[id].deadline, entities[id].seq));
         match (best, curr) {
             (Some(best), Some(curr)) if entities[curr].deadline < entities[best].deadline => {
@@ -461,13 +563,44 @@ impl CfsRq {
         self.curr = None;
     }
 
-    /// Makes a queued entity the current one, protected until its deadline.
+    /// Makes a queued entity the current one, protected as the version says.
     pub fn set_next(&mut self, entities: &mut Entities, id: TaskId, now_ns: u64) {
         self.take_out(id);
         self.curr = Some(id);
         let entity = &mut entities[id];
         entity.exec_start_ns = now_ns;
         entity.vprot = entity.deadline;
+        self.limit_protection(entities, id);
+    }
+
+    /// `set_protect_slice`: a shorter slice in the queue limits the protection.
+    fn limit_protection(&self, entities: &mut Entities, id: TaskId) {
+        let min_slice_ns = self.min_slice_ns(entities, id);
+        let entity = &entities[id];
+        let quantum = entity.vruntime + entity.vdelta(min_slice_ns);
+        let shorter = min_slice_ns < entity.slice_ns;
+        let reach = match self.options.protection {
+            SliceProtection::Deadline => i64::MAX,
+            _ if !shorter => i64::MAX,
+            SliceProtection::MinSlice => quantum,
+            SliceProtection::WhileEligible => self.becomes_ineligible(entities),
+            SliceProtection::WhileEligibleMinSlice => {
+                quantum.min(self.becomes_ineligible(entities))
+            }
+        };
+        entities[id].vprot = entities[id].vprot.min(reach);
+    }
+
+    /// The shortest slice of the queued and of the current entity, in ns.
+    fn min_slice_ns(&self, entities: &Entities, curr: TaskId) -> i64 {
+        let slices = self.tree.iter().map(|&queued| entities[queued].slice_ns);
+        slices.fold(entities[curr].slice_ns, i64::min)
+    }
+
+    /// The virtual runtime at which the current entity stops being eligible: it
+    /// has passed the average of the others.
+    fn becomes_ineligible(&self, entities: &Entities) -> i64 {
+        self.sums_of(entities, &self.tree).average() + 1
     }
 
     /// `cancel_protect_slice`: the current entity may be preempted from now on.
@@ -482,15 +615,47 @@ impl CfsRq {
     /// protection ends at the latest one smallest slice from now.
     pub fn shorten_protection(&mut self, entities: &mut Entities) {
         let Some(curr) = self.curr else { return };
-        let average = self.avg_vruntime(entities);
-        let min_slice_ns = self
-            .tree
-            .iter()
-            .map(|&queued| entities[queued].slice_ns)
-            .fold(entities[curr].slice_ns, i64::min);
-        let entity = &mut entities[curr];
-        let reach = entity.vruntime.min(average) + entity.vdelta(min_slice_ns);
-        entity.vprot = entity.vprot.min(reach);
+        let quantum = |from: i64, entities: &Entities| {
+            from + entities[curr].vdelta(self.min_slice_ns(entities, curr))
+        };
+        let vruntime = entities[curr].vruntime;
+        let reach = match self.options.protection {
+            SliceProtection::Deadline => return,
+            SliceProtection::MinSlice => quantum(vruntime, entities),
+            SliceProtection::WhileEligible => {
+                quantum(vruntime.min(self.avg_vruntime(entities)), entities)
+            }
+            SliceProtection::WhileEligibleMinSlice => {
+                self.limit_protection(entities, curr);
+                return;
+            }
+        };
+        entities[curr].vprot = entities[curr].vprot.min(reach);
+    }
+
+    /// A task with a short slice has woken up and is to run next.
+    pub fn set_next_buddy(&mut self, id: TaskId) {
+        self.next = Some(id);
+    }
+
+    /// The sum of the weighted lags, and that of the weights.
+    pub(crate) fn lag_and_weight(&self, entities: &Entities) -> (i64, i64) {
+        let sums = self.sums(entities);
+        let lag = (sums.average() - sums.v0) * sums.weight - sums.weighted;
+        (lag, sums.weight)
+    }
+
+    /// A number that changes whenever the members or their places do.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// `entity_lag` as service: how many ns of CPU time the entity is owed,
+    /// negative when it has had too much.
+    #[must_use]
+    pub fn owed_ns(&self, entities: &Entities, id: TaskId) -> i64 {
+        let entity = &entities[id];
+        (self.avg_vruntime(entities) - entity.vruntime) * entity.weight / NICE_0_WEIGHT
     }
 }
 

@@ -10,10 +10,13 @@ use crate::event::{Event, EventKind};
 use crate::fair::{Entities, FairOptions};
 use crate::fault::Fault;
 use crate::ids::{CpuId, LockId, SiteId, TaskId};
+use crate::inheritance::Inherited;
 use crate::lock::Lock;
 use crate::objects::Objects;
 use crate::pelt::{Activity, Pelt};
+use crate::policy::{CpuMask, Policy};
 use crate::rng::Stream;
+use crate::spawn::Newborn;
 use crate::timer::Timers;
 use crate::trace::{Sites, Trace};
 use core::panic::Location;
@@ -44,9 +47,15 @@ pub(crate) enum Op {
 #[derive(Debug)]
 pub(crate) struct TaskStruct {
     pub name: String,
+    pub policy: Policy,
+    /// What it has from those that wait for its locks.
+    pub inherited: Inherited,
+    pub cpus_allowed: CpuMask,
     pub op: Op,
     /// It sleeps: a wakeup has an effect.
     pub asleep: bool,
+    /// It waits for a mutex and stays queued, to lend its turn to the owner.
+    pub lends: bool,
     pub user_mode: bool,
     pub preempt_count: u32,
     /// Depth of sections with bottom halves off.
@@ -62,6 +71,12 @@ pub(crate) struct TaskStruct {
     pub site: SiteId,
     /// Locks it owns, in the order of taking.
     pub held: Vec<LockId>,
+    /// The lock that it waits for, asleep or spinning.
+    pub waits_for: Option<LockId>,
+    /// Its place among those that wait, by their order of coming.
+    pub ticket: u64,
+    /// Since when it has been doing what it does: running, queued, asleep.
+    pub since_ns: u64,
 }
 
 /// The virtual kernel.
@@ -77,6 +92,8 @@ pub(crate) struct Kernel {
     pub tasks: Vec<TaskStruct>,
     pub entities: Entities,
     pub locks: Vec<Lock>,
+    /// How many have queued on a lock so far.
+    pub tickets: u64,
     /// Sleepers and other events with a time of their own.
     pub timers: Timers,
     /// What there is beside CPUs, tasks and locks.
@@ -89,6 +106,8 @@ pub(crate) struct Kernel {
     /// How many CPUs of the cache a wakeup scans for an idle one.
     pub nr_idle_scan: u64,
     pub random: Stream,
+    /// The bodies of tasks that running tasks have forked.
+    pub newborn: Newborn,
     pub fault: Option<Fault>,
 }
 
@@ -97,6 +116,7 @@ impl Kernel {
         let fair = FairOptions {
             tick_ns: i64::try_from(config.tick_ns()).unwrap_or(i64::MAX),
             lag_clamp: config.lag_clamp,
+            protection: config.protection,
         };
         let (count, tick_ns) = (config.cpus, config.tick_ns());
         let mut random = Stream::new(config.seed, "kernel");
@@ -113,6 +133,7 @@ impl Kernel {
             tasks: Vec::new(),
             entities: Entities::default(),
             locks: Vec::new(),
+            tickets: 0,
             timers: Timers::default(),
             objects: Objects::default(),
             trace: Trace::default(),
@@ -121,6 +142,7 @@ impl Kernel {
             nohz_next_balance_ns: 0,
             nr_idle_scan: count.into(),
             random,
+            newborn: Newborn::default(),
             fault: None,
         }
     }
@@ -145,14 +167,14 @@ impl Kernel {
         let activity = Activity {
             queued: entity.on_rq,
             runnable: entity.on_rq && !entity.delayed,
-            running: self.cpus[state.cpu.index()].rq.curr() == Some(task) && entity.on_rq,
+            running: self.cpus[state.cpu.index()].donor == Some(task) && entity.on_rq,
         };
         state.pelt.set(self.now_ns, activity);
     }
 
     /// The task that a CPU runs.
     pub fn curr(&self, cpu: CpuId) -> Option<TaskId> {
-        self.cpus[cpu.index()].rq.curr()
+        self.cpus[cpu.index()].curr
     }
 
     /// Remembers the source line that a task asks from.

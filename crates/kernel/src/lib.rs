@@ -16,13 +16,12 @@
 //! 2. No float, no hash map and no clock of the outside takes part.
 //! 3. A task that breaks a rule stops the run with a [`Fault`] that names it.
 //!
-//! Left out so far: scheduling classes other than the fair one, SMT and several
-//! caches, priority inheritance.
+//! Left out: SMT and several caches, deadline scheduling, control groups.
 //!
 //! ```
 //! use kernel_sim::{Machine, MachineConfig};
 //!
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! let mutex = machine.mutex("mutex");
 //! for nice in [0, 10] {
 //!     machine.spawn(format!("nice {nice}"), nice, move |task| async move {
@@ -40,6 +39,7 @@
 mod accelerator;
 mod background;
 mod balance;
+mod check;
 mod completion;
 mod config;
 mod cpu;
@@ -48,6 +48,7 @@ mod event;
 pub mod fair;
 mod fault;
 mod ids;
+mod inheritance;
 mod kernel;
 mod lock;
 mod machine;
@@ -55,35 +56,45 @@ mod mutex;
 mod objects;
 pub mod pelt;
 mod percpu_ref;
+mod policy;
+mod preempt;
+mod proxy;
 mod rcu;
+mod renice;
 mod request;
 mod rng;
+mod rt;
 mod rwlock;
 mod rwsem;
 mod sched;
 mod shared;
+mod spawn;
 mod spin;
 mod spinlock;
 mod task;
 mod timer;
 mod trace;
-mod wait;
+mod waits;
+mod wakers;
 mod wakeup;
 mod weight;
 mod workqueue;
 
 pub use accelerator::{Accelerator, AcceleratorOptions, Job, JobKind};
 pub use completion::{Complete, Completion, WaitForCompletion};
-pub use config::{Hrtick, MachineConfig, Preemption};
+pub use config::{
+    ConfigError, Hrtick, Inheritance, MachineConfig, MutexOptions, Preemption, UnknownName,
+};
 pub use device::{Device, DiskOptions, Io, IoKind, RamdiskOptions, SsdOptions};
 pub use event::{Acquired, Event, EventKind, OutReason};
-pub use fair::LagClamp;
+pub use fair::{LagClamp, SliceProtection};
 pub use fault::Fault;
 pub use ids::{CpuId, LockId, SiteId, TaskId};
 pub use lock::{LockInfo, LockKind};
-pub use machine::{Machine, SpawnError};
+pub use machine::Machine;
 pub use mutex::{Mutex, MutexLock, MutexUnlock};
 pub use percpu_ref::PercpuRef;
+pub use policy::{CpuMask, Policy, SpawnError, TaskOptions};
 pub use rcu::{Deferred, RcuReadUnlock, SynchronizeRcu};
 pub use request::{DeviceError, Request, Submit, WaitForRequest};
 pub use rng::Stream;
@@ -91,7 +102,8 @@ pub use rwlock::{RwLock, RwLockAcquire, RwLockRelease};
 pub use rwsem::{DownRwSem, RwSem, UpRwSem};
 pub use spin::{PlainSpinLock, SpinLocking, SpinUnlocking};
 pub use spinlock::{SpinLock, SpinLockBh, SpinUnlockBh};
-pub use task::{Run, Sleep, Task};
+pub use task::{CondResched, Run, Sleep, Task};
 pub use trace::{Site, Sites};
-pub use weight::{NICE_0_WEIGHT, NICE_MAX, NICE_MIN, weight_of_nice};
+pub use waits::{Starving, TaskActivity, WaitLink};
+pub use weight::{IDLE_WEIGHT, NICE_0_WEIGHT, NICE_MAX, NICE_MIN, weight_of_nice};
 pub use workqueue::{FlushWork, QueueWork, Work, Workqueue};

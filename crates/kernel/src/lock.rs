@@ -111,11 +111,23 @@ impl Kernel {
         &mut self.locks[lock.index()]
     }
 
+    /// Puts a task in the queue, at the end unless waiters go by priority.
+    pub(crate) fn queue_on(&mut self, lock: LockId, task: TaskId) {
+        self.tickets += 1;
+        self.task(task).ticket = self.tickets;
+        let at = self.place_in_line(lock, task);
+        self.lock(lock).waiters.insert(at, task);
+        self.wait_for(task, lock);
+    }
+
     /// Makes `task` the owner.
     pub(crate) fn own(&mut self, lock: LockId, task: TaskId, how: Acquired) {
+        self.check_free(lock, task, how);
+        self.task(task).waits_for = None;
         self.lock(lock).owner = Some(task);
         self.task(task).held.push(lock);
         self.emit(task, EventKind::LockAcquire, lock.0.into(), how as u16);
+        self.inherit(task);
     }
 
     /// Takes the lock from `task`; says whether it was the owner.

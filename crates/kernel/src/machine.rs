@@ -8,35 +8,29 @@
 //! 4. An interrupt and a context switch take time in which the task makes no
 //!    progress; requests to reschedule are looked at when it ends.
 
-use crate::config::MachineConfig;
+use crate::config::{ConfigError, MachineConfig};
 use crate::cpu::Next;
 use crate::event::{Event, EventKind};
 use crate::fault::Fault;
 use crate::ids::{CpuId, TaskId};
-use crate::kernel::{Kernel, NEVER, Op, TaskStruct};
+use crate::kernel::{Kernel, NEVER, Op};
 use crate::lock::{LockInfo, LockKind};
 use crate::mutex::Mutex;
-use crate::pelt::Pelt;
+use crate::spawn::TaskFuture;
 use crate::spinlock::SpinLock;
-use crate::task::Task;
-use crate::trace::{Site, Sites};
-use crate::weight::weight_of_nice;
+use crate::trace::Site;
 use core::cell::RefCell;
-use core::future::Future;
-use core::pin::Pin;
 use core::task::{Context, Waker};
 use std::rc::Rc;
 
 /// The kernel as the tasks and the executor share it.
 pub(crate) type Shared = Rc<RefCell<Kernel>>;
 
-type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
-
 /// A virtual machine with its tasks.
 ///
 /// ```
 /// use kernel_sim::{Machine, MachineConfig};
-/// let mut machine = Machine::new(MachineConfig::default());
+/// let mut machine = Machine::new(MachineConfig::default())?;
 /// machine.spawn("spinner", 0, |task| async move {
 ///     loop {
 ///         task.run_user(1_000_000).await;
@@ -48,37 +42,20 @@ type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
 /// ```
 pub struct Machine {
     pub(crate) kernel: Shared,
-    futures: Vec<Option<TaskFuture>>,
+    pub(crate) futures: Vec<Option<TaskFuture>>,
 }
-
-/// Why a task cannot be created.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum SpawnError {
-    /// The nice value is outside −20..=19.
-    Nice(i8),
-    /// The machine has as many tasks as it can number.
-    TooMany,
-}
-
-impl core::fmt::Display for SpawnError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            SpawnError::Nice(nice) => write!(f, "nice is {nice}; it takes -20 to 19"),
-            SpawnError::TooMany => write!(f, "a machine takes at most {} tasks", u16::MAX),
-        }
-    }
-}
-
-impl core::error::Error for SpawnError {}
 
 impl Machine {
     /// A machine without tasks, at time 0.
-    #[must_use]
-    pub fn new(config: MachineConfig) -> Machine {
-        Machine {
+    ///
+    /// # Errors
+    /// If there can be no such machine, as one without CPUs.
+    pub fn new(config: MachineConfig) -> Result<Machine, ConfigError> {
+        config.check()?;
+        Ok(Machine {
             kernel: Rc::new(RefCell::new(Kernel::new(config))),
             futures: Vec::new(),
-        }
+        })
     }
 
     /// Creates a mutex.
@@ -93,51 +70,6 @@ impl Machine {
                 .borrow_mut()
                 .new_lock(name.into(), LockKind::SpinBh),
         )
-    }
-
-    /// Creates a task in user mode.
-    ///
-    /// # Errors
-    /// If `nice` is outside −20..=19 or there are too many tasks.
-    pub fn spawn<F>(
-        &mut self,
-        name: impl Into<String>,
-        nice: i8,
-        body: impl FnOnce(Task) -> F,
-    ) -> Result<TaskId, SpawnError>
-    where
-        F: Future<Output = ()> + 'static,
-    {
-        let weight = weight_of_nice(nice).ok_or(SpawnError::Nice(nice))?;
-        if self.futures.len() >= usize::from(u16::MAX) {
-            return Err(SpawnError::TooMany);
-        }
-        let kernel = &mut *self.kernel.borrow_mut();
-        let slice_ns = i64::try_from(kernel.config.base_slice_ns).unwrap_or(i64::MAX);
-        let cpu = kernel.fork_cpu();
-        let id = kernel.entities.add(weight.into(), slice_ns);
-        kernel.tasks.push(TaskStruct {
-            name: name.into(),
-            op: Op::Poll,
-            asleep: false,
-            user_mode: true,
-            preempt_count: 0,
-            bh_off: 0,
-            cpu,
-            recent_cpu: cpu,
-            pelt: Pelt::full(kernel.now_ns),
-            wakee_flips: 0,
-            last_wakee: TaskId::NONE,
-            flips_decayed_ns: 0,
-            site: Sites::START,
-            held: Vec::new(),
-        });
-        kernel.cpu(cpu).attached.push(id);
-        kernel.emit(id, EventKind::Spawn, weight.into(), 0);
-        kernel.wake_up_new(id);
-        let task = Task::new(Rc::clone(&self.kernel), id);
-        self.futures.push(Some(Box::pin(body(task))));
-        Ok(id)
     }
 
     /// Runs everything that happens up to and including `until_ns`.
@@ -165,6 +97,10 @@ impl Machine {
             kernel.handle(next, cpu);
             drop(kernel);
             self.settle(cpu);
+            let kernel = &mut *self.kernel.borrow_mut();
+            if kernel.config.checks {
+                kernel.check();
+            }
         }
     }
 
@@ -189,10 +125,18 @@ impl Machine {
         let slot = &mut self.futures[task.index()];
         let Some(future) = slot else { return };
         let mut context = Context::from_waker(Waker::noop());
-        if future.as_mut().poll(&mut context).is_ready() {
+        let ended = future.as_mut().poll(&mut context).is_ready();
+        let kernel = &mut *self.kernel.borrow_mut();
+        if ended {
             *slot = None;
-            self.kernel.borrow_mut().exit(task);
+            kernel.exit(task);
+        } else if kernel.task(task).op == Op::Poll {
+            let what = "awaits something that the machine does not know; \
+                        a task may only await what its `Task` gives it";
+            kernel.fail(task, what.to_owned());
         }
+        let newborn = core::mem::take(&mut kernel.newborn.0);
+        self.futures.extend(newborn.into_iter().map(Some));
     }
 
     /// The time, in virtual ns.
@@ -280,12 +224,6 @@ impl Kernel {
         self.nexts[cpu.index()] = self.cpus[cpu.index()].next();
     }
 
-    /// The CPU for a new task: the one with the fewest, the first of equals.
-    fn fork_cpu(&self) -> CpuId {
-        let tasks = |cpu: &CpuId| self.cpus[cpu.index()].attached.len();
-        self.cpu_ids().min_by_key(tasks).unwrap_or(CpuId(0))
-    }
-
     fn handle(&mut self, next: Next, cpu: CpuId) {
         match next {
             Next::OpEnd => {
@@ -356,10 +294,11 @@ impl Kernel {
             if state.stall_until_ns != NEVER || state.op_end_ns != NEVER {
                 return Settled::Waits;
             }
-            let Some(curr) = state.rq.curr() else {
+            let Some(curr) = state.curr else {
                 // An idle CPU notices what was queued for it when the interrupt
                 // that says so arrives.
-                let told = state.ipi_at_ns == NEVER && !state.rq.tree().is_empty();
+                let queued = !state.rq.tree().is_empty() || !state.rt.is_empty();
+                let told = state.ipi_at_ns == NEVER && queued;
                 if state.idle && !told {
                     return Settled::Waits;
                 }

@@ -74,7 +74,7 @@ impl Kernel {
     }
 
     fn mutex_enqueue(&mut self, lock: LockId, task: TaskId) {
-        self.lock(lock).waiters.push_back(task);
+        self.queue_on(lock, task);
         self.emit(task, EventKind::LockWait, lock.0.into(), 0);
         self.block(task);
     }
@@ -86,6 +86,7 @@ impl Kernel {
 
     /// A waiter has the lock: it leaves the queue; the last one clears the flags.
     fn mutex_dequeue(&mut self, lock: LockId, task: TaskId) {
+        self.check_turn(lock, task);
         let state = self.lock(lock);
         state.waiters.retain(|&waiter| waiter != task);
         if state.waiters.is_empty() {
@@ -100,7 +101,7 @@ impl Kernel {
             return true;
         }
         let first = self.lock(lock).waiters.front() == Some(&task);
-        if first && !self.lock(lock).handoff {
+        if first && self.config.mutex.handoff && !self.lock(lock).handoff {
             self.lock(lock).handoff = true;
             self.emit(task, EventKind::LockHandoffWanted, lock.0.into(), 0);
         }
@@ -111,14 +112,15 @@ impl Kernel {
     /// there is one, is on another.
     fn mutex_can_spin(&self, lock: LockId, task: TaskId) -> bool {
         let cpu = self.tasks[task.index()].cpu;
-        if self.cpus[cpu.index()].need_resched {
+        if self.cpus[cpu.index()].need_resched || !self.config.mutex.spinning {
             return false;
         }
         let owner = self.locks[lock.index()].owner;
         owner.is_none_or(|owner| self.is_on_cpu(owner))
     }
 
-    fn is_on_cpu(&self, task: TaskId) -> bool {
+    /// `on_cpu`: whether a CPU runs it at this moment.
+    pub(crate) fn is_on_cpu(&self, task: TaskId) -> bool {
         let cpu = self.tasks[task.index()].cpu;
         self.curr(cpu) == Some(task)
     }
@@ -140,9 +142,10 @@ impl Kernel {
     /// The slow unlock: frees the lock or hands it over, and wakes the first
     /// waiter. Says whether the wakeup had an effect.
     fn mutex_unlock_slow(&mut self, lock: LockId, task: TaskId) -> bool {
+        let donor = self.donor_for(lock, task);
         let state = self.lock(lock);
-        let first = state.waiters.front().copied();
-        let handed_over = state.handoff && first.is_some();
+        let first = donor.or(state.waiters.front().copied());
+        let handed_over = (state.handoff || donor.is_some()) && first.is_some();
         state.handoff = false;
         state.pickup = handed_over;
         state.owner = first.filter(|_| handed_over);
@@ -153,6 +156,7 @@ impl Kernel {
             handed_over.into(),
         );
         self.kick_lock(lock);
+        self.inherit(task);
         first.is_some_and(|first| self.wake(first, task))
     }
 }
@@ -215,6 +219,10 @@ impl<'a> MutexLock<'a> {
             kernel.fail(task, what);
             return Poll::Pending;
         }
+        if kernel.might_resched(task) {
+            kernel.task(task).op = Op::Resched;
+            return Poll::Pending;
+        }
         if kernel.mutex_trylock_fast(lock, task) {
             return Poll::Ready(());
         }
@@ -224,6 +232,7 @@ impl<'a> MutexLock<'a> {
         }
         if kernel.mutex_can_spin(lock, task) {
             kernel.lock(lock).osq.push_back(task);
+            kernel.wait_for(task, lock);
             kernel.emit(task, EventKind::LockSpin, lock.0.into(), 0);
             self.step = LockStep::Spinning;
             kernel.spin(task);

@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use kernel_sim::{Deferred, Machine, MachineConfig};
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! let gone = machine.completion("pool gone");
 //! let pool = machine.percpu_ref("pool->ref", Deferred::Complete(gone));
 //! machine.spawn("switch", 0, move |task| async move {

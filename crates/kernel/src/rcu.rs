@@ -26,7 +26,7 @@
 //!
 //! ```
 //! use kernel_sim::{Machine, MachineConfig};
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! machine.spawn("reader", 0, |task| async move {
 //!     task.rcu_read_lock();
 //!     task.run_kernel(12_000_000).await;

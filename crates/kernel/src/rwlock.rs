@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use kernel_sim::{Machine, MachineConfig};
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! let pool = machine.rw_lock("pool->lock");
 //! machine.spawn("free", 0, move |task| async move {
 //!     task.read_lock(pool).await;
@@ -75,6 +75,7 @@ impl Kernel {
         self.lock(lock)
             .rw_queue
             .push_back(RwWaiter { task, access });
+        self.wait_for(task, lock);
         self.emit(task, EventKind::LockSpin, lock.0.into(), 0);
         self.task(task).op = Op::Spin { again_ns: NEVER };
         Poll::Pending

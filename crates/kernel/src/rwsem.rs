@@ -19,7 +19,7 @@
 //!    runs; of those who spin only one watches. It does not spin for readers,
 //!    nor once the handoff flag is set.
 //!
-//! Left out: downgrading, trying, waiting until a signal, spinning by the head
+//! Left out: lending a turn or a priority to who has it, downgrading, trying, waiting until a signal, spinning by the head
 //! of the queue after the handoff flag, and readers behind a writer in the
 //! queue, whom newer kernels let through together with those at its head.
 //!
@@ -28,7 +28,7 @@
 //!
 //! ```
 //! use kernel_sim::{Machine, MachineConfig};
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! let sem = machine.rw_sem("mmap_lock");
 //! for name in ["fault", "another fault"] {
 //!     machine.spawn(name, 0, move |task| async move {
@@ -49,7 +49,7 @@ use crate::lock::LockKind;
 use crate::machine::{Machine, Shared};
 use crate::shared::{Access, RwWaiter};
 use crate::task::Task;
-use crate::wait::WakeStep;
+use crate::wakers::WakeStep;
 use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;
@@ -98,10 +98,7 @@ impl Kernel {
         if self.cpus[cpu.index()].need_resched || state.handoff || !state.readers.is_empty() {
             return false;
         }
-        state.owner.is_none_or(|owner| {
-            let cpu = self.tasks[owner.index()].cpu;
-            self.curr(cpu) == Some(owner)
-        })
+        state.owner.is_none_or(|owner| self.is_on_cpu(owner))
     }
 
     /// Leaves the queue of spinners; the next one takes over the watch.
@@ -118,6 +115,7 @@ impl Kernel {
         self.lock(lock)
             .rw_queue
             .push_back(RwWaiter { task, access });
+        self.wait_for(task, lock);
         self.emit(task, EventKind::LockWait, lock.0.into(), 0);
         self.sleep_until_woken(task);
     }
@@ -263,6 +261,7 @@ impl<'a> DownRwSem<'a> {
         kernel.preempt_disable(task);
         if self.access == Access::Write && kernel.rwsem_can_spin(lock, task) {
             kernel.lock(lock).osq.push_back(task);
+            kernel.wait_for(task, lock);
             kernel.emit(task, EventKind::LockSpin, lock.0.into(), 0);
             self.step = DownStep::Spinning;
             return self.spinning(kernel);

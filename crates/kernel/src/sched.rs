@@ -1,22 +1,18 @@
-//! Scheduling: requests to reschedule, the switch, sleep and wakeup, timers.
+//! Scheduling: the switch, sleep and wakeup, timers.
 //!
 //! Rules (scheduler reference, sections 2.8 to 2.10, 3 and W1 to W5):
-//! 1. The fair class asks for a reschedule lazily under the lazy model. Such a
-//!    request is honoured on return to user mode, or becomes a full one at the
-//!    next tick, before that tick's own accounting.
-//! 2. The slice-end timer and the tick's promotion ask in full. A full request
-//!    is honoured at the end of the interrupt, or as soon as preemption is
-//!    possible again.
+//! 1. A real-time task runs before any fair one; within a class its queue
+//!    decides.
+//! 2. The slice-end timer and the tick's promotion of a lazy request ask for a
+//!    reschedule in full. A full request is honoured at the end of the
+//!    interrupt, or as soon as preemption is possible again.
 //! 3. Protection and the slice-end timer are set on a switch to *another* task;
 //!    a task that is picked again keeps what it had.
 //! 4. A wakeup acts only on a task that sleeps.
 //!
-//! 5. A full request to another CPU is sent as an interrupt; a lazy one only
-//!    sets its bit, which the other CPU sees at its next interrupt.
-//!
-//! Left out here: other scheduling classes.
+//! Left out here: deadline scheduling, core scheduling.
 
-use crate::config::{Hrtick, Preemption};
+use crate::config::Hrtick;
 use crate::event::{EventKind, OutReason};
 use crate::ids::{CpuId, TaskId};
 use crate::kernel::{Kernel, NEVER, Op};
@@ -28,69 +24,29 @@ const HRTICK_MIN_NS: u64 = 10_000;
 const HRTICK_SLACK_NS: u64 = 5_000;
 
 impl Kernel {
-    /// `resched_curr`: a full request.
-    pub(crate) fn resched_full(&mut self, cpu: CpuId) {
-        if !self.cpu(cpu).need_resched {
-            self.cpu(cpu).need_resched = true;
-            self.emit_cpu(cpu, EventKind::NeedResched, 1);
-            if cpu != self.this_cpu {
-                self.send_ipi(cpu);
-            }
-            // Spinners watch the flag.
-            if let Some(curr) = self.curr(cpu) {
-                self.kick_spinner(curr, 0);
-            }
-        }
-    }
-
-    /// Interrupts another CPU, unless an interrupt is on its way already.
-    pub(crate) fn send_ipi(&mut self, cpu: CpuId) {
-        let at_ns = self.now_ns + self.config.ipi_ns;
-        let state = self.cpu(cpu);
-        state.ipi_at_ns = state.ipi_at_ns.min(at_ns);
-        self.refresh(cpu);
-    }
-
-    /// `resched_curr_lazy`: what the fair class asks with.
-    fn resched_fair(&mut self, cpu: CpuId) {
-        if self.config.preempt != Preemption::Lazy || self.curr(cpu).is_none() {
-            self.resched_full(cpu);
-        } else if !self.cpu(cpu).need_resched_lazy && !self.cpu(cpu).need_resched {
-            self.cpu(cpu).need_resched_lazy = true;
-            self.emit_cpu(cpu, EventKind::NeedResched, 0);
-        }
-    }
-
-    /// Whether the CPU's task must give way at this point, where it is about
-    /// to go on in the mode it is in.
-    pub(crate) fn must_resched(&self, cpu: CpuId) -> bool {
-        let state = &self.cpus[cpu.index()];
-        let Some(curr) = state.rq.curr() else {
-            return false;
-        };
-        let task = &self.tasks[curr.index()];
-        if task.user_mode {
-            return state.need_resched || state.need_resched_lazy;
-        }
-        let preemptible = matches!(self.config.preempt, Preemption::Full | Preemption::Lazy);
-        preemptible && task.preempt_count == 0 && state.need_resched
+    /// Whether a task is of the real-time class.
+    pub(crate) fn is_rt(&self, task: TaskId) -> bool {
+        self.rt_priority(task).is_some()
     }
 
     /// `update_curr`, with its request to reschedule.
     pub(crate) fn update_curr(&mut self, cpu: CpuId) {
         let now_ns = self.now_ns;
         let state = &mut self.cpus[cpu.index()];
+        let Some(donor) = state.donor else { return };
+        if state.rq.curr() != Some(donor) {
+            self.entities.charge(donor, now_ns);
+            return;
+        }
         let accounted = state.rq.update_curr(&mut self.entities, now_ns);
-        if let Some(curr) = state.rq.curr() {
-            if accounted.ran {
-                self.emit_vruntime(curr);
-            }
-            if accounted.deadline_renewed {
-                self.emit_deadline(curr);
-            }
-            if accounted.resched {
-                self.resched_fair(cpu);
-            }
+        if accounted.ran {
+            self.emit_vruntime(donor);
+        }
+        if accounted.deadline_renewed {
+            self.emit_deadline(donor);
+        }
+        if accounted.resched {
+            self.resched_fair(cpu);
         }
     }
 
@@ -105,11 +61,13 @@ impl Kernel {
         let pushes = self.cpu(cpu).push_to.is_some();
         if pushes {
             // The stopper runs, so whatever ran is an ordinary queued task.
-            self.cpus[cpu.index()].rq.put_prev(&mut self.entities);
+            self.put_prev(cpu);
             self.push_task(cpu);
         }
+        let donor = self.cpu(cpu).donor;
         let (next, looked_ns) = self.pick_next_or_pull(cpu);
-        if next.is_some() && next == prev && !pushes {
+        let same = next.is_some_and(|next| Some(next.runs) == prev && Some(next.donor) == donor);
+        if same && !pushes {
             self.emit_cpu(cpu, EventKind::Repick, 0);
             if self.config.hrtick == Hrtick::Repick {
                 self.arm_hrtick(cpu, 0);
@@ -118,10 +76,13 @@ impl Kernel {
         }
         if let Some(prev) = prev {
             self.emit_on(cpu, prev, EventKind::SwitchOut, 0, reason as u16);
+            self.task(prev).since_ns = self.now_ns;
         }
-        self.cpus[cpu.index()].rq.put_prev(&mut self.entities);
+        self.put_prev(cpu);
+        if let Some(donor) = donor {
+            self.track(donor);
+        }
         if let Some(prev) = prev {
-            self.track(prev);
             self.kick_watchers(prev);
         }
         match next {
@@ -130,9 +91,17 @@ impl Kernel {
         }
     }
 
-    /// The entity to run. A CPU that has none looks around for one, which takes
+    /// Nobody's turn any more: a fair task goes back among the queued.
+    fn put_prev(&mut self, cpu: CpuId) {
+        let state = &mut self.cpus[cpu.index()];
+        state.rq.put_prev(&mut self.entities);
+        state.donor = None;
+        state.curr = None;
+    }
+
+    /// The task to run. A CPU that has none looks around for one, which takes
     /// the time that is returned beside it.
-    fn pick_next_or_pull(&mut self, cpu: CpuId) -> (Option<TaskId>, u64) {
+    fn pick_next_or_pull(&mut self, cpu: CpuId) -> (Option<Turn>, u64) {
         let next = self.pick_next(cpu);
         if next.is_some() || self.cpu(cpu).idle {
             return (next, 0);
@@ -151,9 +120,19 @@ impl Kernel {
                 return OutReason::Preempted;
             }
         };
+        if reason == OutReason::Blocked && self.stays_to_lend(prev) {
+            return reason;
+        }
+        let real_time = self.is_rt(prev);
         let state = &mut self.cpus[cpu.index()];
-        let delayed = state.rq.dequeue_curr_to_sleep(&mut self.entities);
-        if delayed {
+        if real_time {
+            state.rt.dequeue(prev);
+            self.entities[prev].on_rq = false;
+        } else if state.rq.curr() != Some(prev) {
+            // It ran on somebody else's turn.
+            state.rq.dequeue_queued(&mut self.entities, prev);
+            self.cpu(cpu).untouch(prev);
+        } else if state.rq.dequeue_curr_to_sleep(&mut self.entities) {
             self.emit(prev, EventKind::DelayDequeue, 0, 0);
         } else {
             self.cpu(cpu).untouch(prev);
@@ -161,14 +140,29 @@ impl Kernel {
         reason
     }
 
-    /// The entity to run; sleepers that turn out to be picked leave first.
-    fn pick_next(&mut self, cpu: CpuId) -> Option<TaskId> {
+    /// Whose turn it is, of the highest class that has one, and who runs in it.
+    fn pick_next(&mut self, cpu: CpuId) -> Option<Turn> {
         loop {
-            let picked = self.cpus[cpu.index()].rq.pick(&self.entities, true)?;
+            let real_time = self.cpu(cpu).rt.pick();
+            let donor = real_time.or_else(|| self.pick_fair(cpu, true))?;
+            if !self.task(donor).lends {
+                let runs = donor;
+                return Some(Turn { donor, runs });
+            }
+            if let Some(runs) = self.find_proxy_task(cpu, donor) {
+                return Some(Turn { donor, runs });
+            }
+        }
+    }
+
+    /// The fair task to run; sleepers that turn out to be picked leave first.
+    pub(crate) fn pick_fair(&mut self, cpu: CpuId, protect: bool) -> Option<TaskId> {
+        loop {
+            let picked = self.cpus[cpu.index()].rq.pick(&self.entities, protect)?;
             if !self.entities[picked].delayed {
                 return Some(picked);
             }
-            let is_curr = self.curr(cpu) == Some(picked);
+            let is_curr = self.cpu(cpu).donor == Some(picked);
             if is_curr {
                 // The blocking task itself: it is queued again so that it can
                 // be taken out like any other delayed sleeper.
@@ -182,14 +176,31 @@ impl Kernel {
         }
     }
 
-    fn switch_to(&mut self, cpu: CpuId, next: TaskId, looked_ns: u64) {
+    /// A task's turn begins: from now on it is the one that is accounted.
+    pub(crate) fn set_donor(&mut self, cpu: CpuId, donor: TaskId) {
+        let now_ns = self.now_ns;
+        self.cpu(cpu).donor = Some(donor);
+        if self.is_rt(donor) {
+            self.entities[donor].exec_start_ns = now_ns;
+            return;
+        }
+        let rq = &mut self.cpus[cpu.index()].rq;
+        rq.set_next(&mut self.entities, donor, now_ns);
+        self.cpu(cpu).touch(donor);
+    }
+
+    fn switch_to(&mut self, cpu: CpuId, turn: Turn, looked_ns: u64) {
         let (now_ns, switch_ns) = (self.now_ns, self.config.switch_ns + looked_ns);
-        self.cpus[cpu.index()]
-            .rq
-            .set_next(&mut self.entities, next, now_ns);
+        let Turn { donor, runs: next } = turn;
+        self.check_eligible(cpu, donor);
+        self.cpu(cpu).curr = Some(next);
+        self.set_donor(cpu, donor);
         self.emit(next, EventKind::SwitchIn, switch_ns, 0);
-        self.track(next);
-        self.cpu(cpu).touch(next);
+        if donor != next {
+            self.emit(next, EventKind::Donor, donor.0.into(), 0);
+        }
+        self.track(donor);
+        self.task(next).since_ns = now_ns;
         let state = self.cpu(cpu);
         state.op_end_ns = NEVER;
         state.stall_until_ns = now_ns + switch_ns;
@@ -274,18 +285,43 @@ impl Kernel {
         self.resched_full(cpu);
     }
 
-    /// Puts a new task on the queue.
-    pub(crate) fn wake_up_new(&mut self, task: TaskId) {
+    /// `wake_up_new_task`: puts a new task on the queue. A fork by a running
+    /// task does not preempt it.
+    pub(crate) fn wake_up_new(&mut self, task: TaskId, parent: TaskId) {
         let cpu = self.task(task).cpu;
-        self.enqueue(cpu, task);
+        self.enqueue_as(cpu, task, Arrival::Forked);
+        let busy = self.cpu(cpu).donor.is_some();
+        if parent == TaskId::NONE {
+            return;
+        }
+        if busy && !self.is_rt(task) {
+            self.no_preemption(cpu);
+        } else {
+            self.wakeup_preempt(cpu, task);
+        }
     }
 
     pub(crate) fn enqueue(&mut self, cpu: CpuId, task: TaskId) {
+        self.enqueue_as(cpu, task, Arrival::Placed);
+    }
+
+    fn enqueue_as(&mut self, cpu: CpuId, task: TaskId, arrival: Arrival) {
         self.update_curr(cpu);
-        self.cpus[cpu.index()].rq.enqueue(&mut self.entities, task);
+        if let Some(priority) = self.rt_priority(task) {
+            self.cpu(cpu).rt.enqueue(task, priority);
+            self.entities[task].on_rq = true;
+            self.track(task);
+            self.overloaded |= self.nr_running(cpu) > 1;
+            return;
+        }
+        let rq = &mut self.cpus[cpu.index()].rq;
+        match arrival {
+            Arrival::Placed => rq.enqueue(&mut self.entities, task),
+            Arrival::Forked => rq.enqueue_forked(&mut self.entities, task),
+        }
         self.track(task);
         self.cpu(cpu).touch(task);
-        self.overloaded |= self.nr_queued(cpu) > 1;
+        self.overloaded |= self.nr_running(cpu) > 1;
         self.emit_vruntime(task);
         self.emit_deadline(task);
         self.arm_hrtick_on_enqueue(cpu);
@@ -298,8 +334,11 @@ impl Kernel {
         }
         self.task(task).asleep = false;
         self.task(task).op = Op::Poll;
+        self.task(task).since_ns = self.now_ns;
         self.emit(task, EventKind::Wake, 0, waker.0);
-        if self.entities[task].on_rq {
+        if core::mem::take(&mut self.task(task).lends) {
+            // It has been queued all the time.
+        } else if self.entities[task].on_rq {
             self.wake_delayed(task);
         } else {
             let from = self.task(task).cpu;
@@ -330,32 +369,6 @@ impl Kernel {
         }
     }
 
-    /// `wakeup_preempt_fair`: the woken task preempts iff it would be picked.
-    pub(crate) fn wakeup_preempt(&mut self, cpu: CpuId, woken: TaskId) {
-        let Some(curr) = self.curr(cpu) else {
-            if cpu == self.this_cpu {
-                self.resched_full(cpu);
-            } else {
-                self.send_ipi(cpu);
-            }
-            return;
-        };
-        if !self.entities[curr].on_rq {
-            // It is being switched out; whoever comes next is picked afresh.
-            return;
-        }
-        if self.pick_next(cpu) == Some(woken) {
-            self.cpus[cpu.index()]
-                .rq
-                .cancel_protection(&mut self.entities);
-            self.resched_fair(cpu);
-        } else {
-            self.cpus[cpu.index()]
-                .rq
-                .shorten_protection(&mut self.entities);
-        }
-    }
-
     /// Puts the calling task to sleep until a time.
     pub(crate) fn sleep_until(&mut self, task: TaskId, at_ns: u64) {
         self.task(task).op = Op::Sleep;
@@ -363,4 +376,21 @@ impl Kernel {
         self.timers.arm(at_ns, Timed::Sleeper(task));
         self.emit(task, EventKind::Sleep, at_ns, 0);
     }
+}
+
+/// Whose turn it is on a CPU, and who runs in it: the same task, unless it waits
+/// and lends its turn.
+#[derive(Clone, Copy)]
+struct Turn {
+    donor: TaskId,
+    runs: TaskId,
+}
+
+/// How a task comes onto a queue.
+#[derive(Clone, Copy)]
+enum Arrival {
+    /// Woken or moved: placed by its lag.
+    Placed,
+    /// Just forked.
+    Forked,
 }

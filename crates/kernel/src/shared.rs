@@ -42,6 +42,7 @@ impl Kernel {
         match access {
             Access::Write => self.own(lock, task, how),
             Access::Read => {
+                self.task(task).waits_for = None;
                 self.lock(lock).readers.push(task);
                 self.task(task).held.push(lock);
                 self.emit(task, EventKind::ReadAcquire, lock.0.into(), how as u16);

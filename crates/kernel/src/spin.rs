@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use kernel_sim::{Machine, MachineConfig};
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! let class = machine.plain_spin_lock("class->lock");
 //! machine.spawn("free", 0, move |task| async move {
 //!     task.spin_lock(class).await;

@@ -51,7 +51,7 @@ impl Kernel {
             self.own(lock, task, Acquired::Fast);
             return Poll::Ready(());
         }
-        self.lock(lock).waiters.push_back(task);
+        self.queue_on(lock, task);
         self.emit(task, EventKind::LockSpin, lock.0.into(), 0);
         self.task(task).op = Op::Spin { again_ns: NEVER };
         Poll::Pending

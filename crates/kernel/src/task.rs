@@ -26,6 +26,11 @@ impl Task {
         Task { kernel, id }
     }
 
+    /// The kernel that it asks.
+    pub(crate) fn kernel(&self) -> &Shared {
+        &self.kernel
+    }
+
     /// The task's number.
     #[must_use]
     pub fn id(&self) -> TaskId {
@@ -68,6 +73,18 @@ impl Task {
             user_mode,
             place: Location::caller(),
             step: RunStep::Start,
+        }
+    }
+
+    /// `cond_resched`: offers to give way, where kernel code is not preempted
+    /// anyway (the models none and voluntary).
+    #[track_caller]
+    pub fn cond_resched(&self) -> CondResched<'_> {
+        CondResched {
+            kernel: &self.kernel,
+            task: self.id,
+            place: Location::caller(),
+            offered: false,
         }
     }
 
@@ -218,6 +235,31 @@ impl Future for Sleep<'_> {
         kernel.enter_kernel(self.task);
         let at_ns = kernel.now_ns.saturating_add(self.ns);
         kernel.sleep_until(self.task, at_ns);
+        Poll::Pending
+    }
+}
+
+/// Offering to give way; see [`Task::cond_resched`].
+#[must_use = "futures do nothing unless awaited"]
+pub struct CondResched<'a> {
+    kernel: &'a Shared,
+    task: TaskId,
+    place: &'static Location<'static>,
+    offered: bool,
+}
+
+impl Future for CondResched<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        let shared = self.kernel;
+        let kernel = &mut *shared.borrow_mut();
+        if self.offered || !kernel.cond_resched(self.task) {
+            return Poll::Ready(());
+        }
+        self.offered = true;
+        kernel.at(self.task, self.place);
+        kernel.task(self.task).op = Op::Resched;
         Poll::Pending
     }
 }

@@ -4,12 +4,16 @@
 //! is chosen, the waker's and the one the task was on; then, if that is busy, an
 //! idle one near it.
 //!
+//! A real-time task stays where it was unless one of at least its own priority
+//! runs there; then it goes to the allowed CPU with the least important task.
+//!
 //! Left out: SMT siblings, more than one cache, per-CPU kernel threads.
 
 use crate::balance::IMBALANCE_PCT;
 use crate::ids::{CpuId, TaskId};
 use crate::kernel::Kernel;
 use crate::pelt::ONE;
+use crate::policy::Policy;
 
 /// A waker's count of flips is halved once a second at most.
 const FLIPS_DECAY_NS: u64 = 1_000_000_000;
@@ -21,11 +25,14 @@ impl Kernel {
         if self.config.cpus == 1 {
             return prev;
         }
+        if let Some(priority) = self.rt_priority(task) {
+            return self.select_task_rq_rt(task, prev, priority);
+        }
         if waker != TaskId::NONE {
             self.record_wakee(waker, task);
         }
         let wide = waker != TaskId::NONE && self.wake_wide(waker, task);
-        let target = if wide || this == prev {
+        let target = if wide || this == prev || !self.may_run(task, this) {
             prev
         } else {
             self.wake_affine(task, this, prev)
@@ -78,16 +85,39 @@ impl Kernel {
         }
     }
 
+    fn may_run(&self, task: TaskId, cpu: CpuId) -> bool {
+        self.tasks[task.index()].cpus_allowed.allows(cpu)
+    }
+
+    /// `select_task_rq_rt` and `find_lowest_rq`.
+    fn select_task_rq_rt(&self, task: TaskId, prev: CpuId, priority: u8) -> CpuId {
+        let running = |cpu: CpuId| {
+            let donor = self.cpus[cpu.index()].donor;
+            let priority = |task: TaskId| self.rt_priority(task);
+            // Idle before fair before real-time.
+            donor.map(|donor| priority(donor).unwrap_or(0))
+        };
+        if running(prev) < Some(priority) {
+            return prev;
+        }
+        let allowed = self.cpu_ids().filter(|&cpu| self.may_run(task, cpu));
+        let lowest = allowed.min_by_key(|&cpu| running(cpu));
+        lowest
+            .filter(|&cpu| running(cpu) < Some(priority))
+            .unwrap_or(prev)
+    }
+
     fn select_idle_sibling(&mut self, task: TaskId, prev: CpuId, target: CpuId) -> CpuId {
-        if self.is_idle(target) {
+        if self.takes_at_once(target) {
             return target;
         }
         let shared = self.config.shared_cache;
-        if shared && prev != target && self.is_idle(prev) {
+        if shared && prev != target && self.takes_at_once(prev) {
             return prev;
         }
         let recent = core::mem::replace(&mut self.task(task).recent_cpu, prev);
-        if shared && recent != prev && recent != target && self.is_idle(recent) {
+        let others = shared && recent != prev && recent != target;
+        if others && self.takes_at_once(recent) && self.may_run(task, recent) {
             return recent;
         }
         if !shared {
@@ -97,14 +127,26 @@ impl Kernel {
         let looked_at = self.nr_idle_scan.min(cpus - 1);
         (1..=looked_at)
             .map(|step| CpuId(((u64::from(target.0) + step) % cpus) as u8))
-            .find(|&cpu| self.is_idle(cpu))
+            .find(|&cpu| self.takes_at_once(cpu) && self.may_run(task, cpu))
             .unwrap_or(target)
     }
 
     /// Nothing is queued and nothing is on its way.
     pub(crate) fn is_idle(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu.index()].idle && self.nr_running(cpu) == 0
+    }
+
+    /// It is idle, or all that it has is `SCHED_IDLE` (`sched_idle_cpu`).
+    fn takes_at_once(&self, cpu: CpuId) -> bool {
+        self.is_idle(cpu) || self.has_only_idle_policy(cpu)
+    }
+
+    fn has_only_idle_policy(&self, cpu: CpuId) -> bool {
         let state = &self.cpus[cpu.index()];
-        state.idle && state.rq.nr_queued(&self.entities) == 0
+        let mut queued = state.rq.tree().iter().chain(state.donor.iter());
+        state.donor.is_some()
+            && state.rt.is_empty()
+            && queued.all(|task| self.tasks[task.index()].policy == Policy::Idle)
     }
 
     /// The load of a CPU: that of all tasks attached to it, asleep or not, in
@@ -114,8 +156,11 @@ impl Kernel {
         attached.map(|&task| self.task_load(task)).sum()
     }
 
-    /// The load of a task, in units of weight.
+    /// The load of a task, in units of weight; none for a real-time one.
     pub(crate) fn task_load(&self, task: TaskId) -> u64 {
+        if self.is_rt(task) {
+            return 0;
+        }
         let weight = u128::from(self.entities[task].weight.unsigned_abs());
         let queued = u128::from(self.tasks[task.index()].pelt.queued(self.now_ns));
         u64::try_from((weight * queued) >> 32).unwrap_or(u64::MAX)

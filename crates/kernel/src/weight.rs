@@ -10,6 +10,8 @@ pub const NICE_MIN: i8 = -20;
 pub const NICE_MAX: i8 = 19;
 /// Weight of nice 0. One nanosecond at this weight is one virtual nanosecond.
 pub const NICE_0_WEIGHT: i64 = 1024;
+/// Weight of `SCHED_IDLE` (`WEIGHT_IDLEPRIO`).
+pub const IDLE_WEIGHT: u32 = 3;
 
 const WEIGHTS: [u32; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,

@@ -19,7 +19,7 @@
 //!
 //! ```
 //! use kernel_sim::{Machine, MachineConfig};
-//! let mut machine = Machine::new(MachineConfig::default());
+//! let mut machine = Machine::new(MachineConfig::default())?;
 //! let queue = machine.workqueue("zswap-shrink")?;
 //! let shrink = machine.work(queue, "shrink_worker", |task| async move {
 //!     task.run_kernel(50_000).await;
@@ -36,9 +36,10 @@
 use crate::event::EventKind;
 use crate::ids::TaskId;
 use crate::kernel::Kernel;
-use crate::machine::{Machine, Shared, SpawnError};
+use crate::machine::{Machine, Shared};
+use crate::policy::SpawnError;
 use crate::task::Task;
-use crate::wait::WakeStep;
+use crate::wakers::WakeStep;
 use core::fmt;
 use core::future::Future;
 use core::panic::Location;

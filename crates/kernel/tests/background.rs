@@ -3,15 +3,12 @@
 use kernel_sim::{EventKind, Machine, MachineConfig, Task, TaskId};
 
 mod common;
-use common::{count, events};
+use common::{count, events, machine};
 
 const SECONDS: u64 = 60;
 
 fn run(hz: u32, seed: u64) -> (Machine, Vec<TaskId>) {
-    let mut machine = Machine::new(MachineConfig {
-        hz,
-        ..MachineConfig::default()
-    });
+    let mut machine = machine(|config| config.hz = hz);
     let threads = machine.spawn_background(seed).expect("few tasks");
     let until_ns = SECONDS * 1_000_000_000;
     machine.run_until(until_ns).expect("no rule is broken");
@@ -70,7 +67,7 @@ fn the_seed_decides_when_and_nothing_else_shifts() {
 
 #[test]
 fn a_thread_preempts_a_user_task_after_its_wakeup() {
-    let mut machine = Machine::new(MachineConfig::default());
+    let mut machine = machine(|_| ());
     let spinner = |task: Task| async move {
         loop {
             task.run_user(1_000_000).await;

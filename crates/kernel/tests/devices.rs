@@ -1,22 +1,21 @@
 //! Devices: when requests are done follows by hand from the options.
 
 use kernel_sim::{
-    AcceleratorOptions, DeviceError, DiskOptions, EventKind, Io, Job, Machine, MachineConfig,
-    RamdiskOptions, SsdOptions, Task,
+    AcceleratorOptions, DeviceError, DiskOptions, EventKind, Io, Job, Machine, RamdiskOptions,
+    SsdOptions, Task,
 };
 use std::rc::Rc;
 
 mod common;
-use common::{Log, count, events, fault_of, log, machine};
+use common::{Log, count, events, fault_of, log, machine, with_cpus};
 
 /// A machine whose interrupts and switches take no time.
 fn free_machine(cpus: u8) -> Machine {
-    Machine::new(MachineConfig {
-        cpus,
-        switch_ns: 0,
-        timer_irq_ns: 0,
-        wake_ns: 0,
-        ..MachineConfig::default()
+    machine(|config| {
+        config.cpus = cpus;
+        config.switch_ns = 0;
+        config.timer_irq_ns = 0;
+        config.wake_ns = 0;
     })
 }
 
@@ -157,7 +156,7 @@ fn engines_take_jobs_in_order_and_a_full_queue_refuses() {
 
 #[test]
 fn the_interrupt_hits_the_cpu_that_submitted() {
-    let mut machine = machine(2);
+    let mut machine = with_cpus(2);
     let options = SsdOptions {
         irq_ns: 7_000,
         ..SsdOptions::default()
@@ -209,7 +208,7 @@ fn failures_go_to_who_waits_and_cost_the_same_time() {
 
 #[test]
 fn a_forgotten_request_is_carried_out_and_its_place_used_again() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let device = machine.ssd("nvme", SsdOptions::default());
     let writer = move |task: Task| async move {
         for page in 0..1_000 {
@@ -227,7 +226,7 @@ fn a_forgotten_request_is_carried_out_and_its_place_used_again() {
 
 #[test]
 fn waiting_for_a_device_with_preemption_off_is_a_fault() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let device = machine.ssd("nvme0n1", SsdOptions::default());
     let lock = machine.spin_lock("stream");
     let reader = move |task: Task| async move {
@@ -245,7 +244,7 @@ fn waiting_for_a_device_with_preemption_off_is_a_fault() {
 #[test]
 fn the_same_requests_give_the_same_trace_in_steps_of_any_size() {
     let run = |step_ns: u64| {
-        let mut machine = machine(3);
+        let mut machine = with_cpus(3);
         let disk = machine.disk("sda", DiskOptions::default());
         let iaa = machine.accelerator("iaa", AcceleratorOptions::default());
         for number in 0..6_u64 {

@@ -1,28 +1,15 @@
 //! Several CPUs: whole machines whose outcome follows from the rules.
 
-use kernel_sim::{Acquired, Event, EventKind, Machine, MachineConfig, Task, TaskId};
+mod common;
+
+use common::{events, spinner as spin};
+use kernel_sim::{Acquired, Event, EventKind, Machine, Task, TaskId};
 
 fn machine(cpus: u8, seed: u64) -> Machine {
-    Machine::new(MachineConfig {
-        cpus,
-        seed,
-        ..MachineConfig::default()
+    common::machine(|config| {
+        config.cpus = cpus;
+        config.seed = seed;
     })
-}
-
-fn spin(machine: &mut Machine, name: &str, nice: i8) -> TaskId {
-    let spinner = |task: Task| async move {
-        loop {
-            task.run_user(1_000_000).await;
-        }
-    };
-    machine.spawn(name, nice, spinner).expect("a valid nice")
-}
-
-fn events(machine: &mut Machine) -> Vec<Event> {
-    let mut events = Vec::new();
-    machine.take_events(&mut events);
-    events
 }
 
 fn count(events: &[Event], kind: EventKind) -> usize {
@@ -166,11 +153,10 @@ fn assert_owned_by_one(events: &[Event]) {
 #[test]
 fn a_busy_cpu_learns_of_a_lazy_request_at_its_tick_and_of_a_full_one_at_once() {
     let delay_ns = |nice: i8, preempt| {
-        let mut machine = Machine::new(MachineConfig {
-            cpus: 2,
-            preempt,
-            hrtick: kernel_sim::Hrtick::Off,
-            ..MachineConfig::default()
+        let mut machine = common::machine(|config| {
+            config.cpus = 2;
+            config.preempt = preempt;
+            config.hrtick = kernel_sim::Hrtick::Off;
         });
         let mutex = machine.mutex("mutex");
         // The holder keeps CPU 0; the waiter queues on CPU 1, where a hog in the

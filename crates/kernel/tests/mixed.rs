@@ -2,12 +2,15 @@
 //! trace.
 
 use kernel_sim::{
-    Accelerator, AcceleratorOptions, Completion, Deferred, Device, Io, Job, Machine, MachineConfig,
-    Mutex, PercpuRef, PlainSpinLock, Preemption, RamdiskOptions, RwLock, RwSem, SpinLock,
-    SsdOptions, Task, Work,
+    Accelerator, AcceleratorOptions, Completion, Deferred, Device, Io, Job, Machine, Mutex,
+    PercpuRef, PlainSpinLock, Preemption, RamdiskOptions, RwLock, RwSem, SpinLock, SsdOptions,
+    Task, Work,
 };
 use std::cell::Cell;
 use std::rc::Rc;
+
+mod common;
+use common::machine;
 
 /// What the tasks share.
 #[derive(Clone, Copy)]
@@ -115,10 +118,9 @@ fn nothing_gets_stuck_and_steps_of_any_size_give_the_same_trace() {
     const TASKS: u64 = 12;
     const ROUNDS: u64 = 60;
     let run = |cpus, preempt, step_ns: u64| {
-        let mut machine = Machine::new(MachineConfig {
-            cpus,
-            preempt,
-            ..MachineConfig::default()
+        let mut machine = machine(|config| {
+            config.cpus = cpus;
+            config.preempt = preempt;
         });
         let world = world(&mut machine);
         machine.spawn_background(1).expect("few tasks");

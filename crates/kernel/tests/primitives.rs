@@ -4,11 +4,11 @@ use kernel_sim::{MachineConfig, Task};
 use std::rc::Rc;
 
 mod common;
-use common::{Log, fault_of, log, machine};
+use common::{Log, fault_of, log, with_cpus};
 
 #[test]
 fn a_completion_lets_one_waiter_through_each_time_in_order() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let done = machine.completion("done");
     let seen: Log = log();
     for number in 0..3 {
@@ -35,7 +35,7 @@ fn a_completion_lets_one_waiter_through_each_time_in_order() {
 
 #[test]
 fn nothing_is_lost_when_complete_comes_first() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let done = machine.completion("done");
     let seen: Log = log();
     let completer = move |task: Task| async move {
@@ -63,7 +63,7 @@ fn nothing_is_lost_when_complete_comes_first() {
 
 #[test]
 fn a_newcomer_may_take_the_turn_of_one_that_is_on_its_way() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let done = machine.completion("done");
     let seen: Log = log();
     let waits = Rc::clone(&seen);
@@ -88,7 +88,7 @@ fn a_newcomer_may_take_the_turn_of_one_that_is_on_its_way() {
 
 #[test]
 fn complete_all_lets_everybody_through_until_reinit() {
-    let mut machine = machine(2);
+    let mut machine = with_cpus(2);
     let done = machine.completion("done");
     let seen: Log = log();
     for number in 0..4 {
@@ -118,7 +118,7 @@ fn complete_all_lets_everybody_through_until_reinit() {
 
 #[test]
 fn waking_from_complete_costs_the_waker_with_preemption_off() {
-    let mut machine = machine(2);
+    let mut machine = with_cpus(2);
     let done = machine.completion("done");
     let waiter = move |task: Task| async move { task.wait_for_completion(done).await };
     machine.spawn("waiter", 0, waiter).expect("a valid nice");
@@ -142,7 +142,7 @@ fn waking_from_complete_costs_the_waker_with_preemption_off() {
 
 #[test]
 fn waiting_with_preemption_off_names_task_completion_and_line() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let done = machine.completion("io done");
     let lock = machine.spin_lock("stream");
     let waiter = move |task: Task| async move {

@@ -1,20 +1,19 @@
 //! Grace periods and reference counts: how long they take, and what they wait
 //! for.
 
-use kernel_sim::{Deferred, EventKind, Machine, MachineConfig, Preemption, Task};
+use kernel_sim::{Deferred, EventKind, Preemption, Task};
 use std::cell::Cell;
 use std::rc::Rc;
 
 mod common;
-use common::{Log, events, fault_of, log, machine};
+use common::{Log, events, fault_of, log, machine, with_cpus};
 
 /// How long `synchronize_rcu` takes, in tenths of a tick, on a machine with so
 /// many spinners.
 fn wait_in_tenths(cpus: u8, hz: u32, spinners: u8) -> Vec<u64> {
-    let mut machine = Machine::new(MachineConfig {
-        cpus,
-        hz,
-        ..MachineConfig::default()
+    let mut machine = machine(|config| {
+        config.cpus = cpus;
+        config.hz = hz;
     });
     for _ in 0..spinners {
         let spinner = |task: Task| async move {
@@ -64,7 +63,7 @@ fn a_grace_period_takes_some_jiffies() {
 
 #[test]
 fn it_waits_for_readers_that_were_there_and_not_for_those_that_come() {
-    let mut machine = machine(2);
+    let mut machine = with_cpus(2);
     let reader = |task: Task| async move {
         task.rcu_read_lock();
         task.rcu_read_lock();
@@ -97,7 +96,7 @@ fn it_waits_for_readers_that_were_there_and_not_for_those_that_come() {
 
 #[test]
 fn who_asks_during_a_grace_period_waits_for_the_next_one() {
-    let mut machine = machine(2);
+    let mut machine = with_cpus(2);
     let seen: Log = log();
     for number in 0..2 {
         let waits = Rc::clone(&seen);
@@ -128,7 +127,7 @@ fn who_asks_during_a_grace_period_waits_for_the_next_one() {
 
 #[test]
 fn call_rcu_defers_work_and_completions_without_sleeping() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let done = machine.completion("freed");
     let queue = machine.workqueue("free").expect("few tasks");
     let ran_ms = Rc::new(Cell::new(0));
@@ -158,10 +157,9 @@ fn call_rcu_defers_work_and_completions_without_sleeping() {
 #[test]
 fn without_preemption_only_switches_and_user_mode_count() {
     let run = |preempt| {
-        let mut machine = Machine::new(MachineConfig {
-            cpus: 2,
-            preempt,
-            ..MachineConfig::default()
+        let mut machine = machine(|config| {
+            config.cpus = 2;
+            config.preempt = preempt;
         });
         let hog = |task: Task| async move {
             task.run_kernel(30_000_000).await;
@@ -187,7 +185,7 @@ fn without_preemption_only_switches_and_user_mode_count() {
 type Body = std::pin::Pin<Box<dyn Future<Output = ()>>>;
 
 fn misuse(body: fn(Task) -> Body) -> String {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     machine.spawn("culprit", 0, body).expect("a valid nice");
     let fault = fault_of(&mut machine);
     for part in ["culprit", "rcu.rs:"] {
@@ -222,7 +220,7 @@ fn sleeping_waiting_or_ending_in_a_read_section_is_a_fault() {
 fn a_killed_reference_comes_to_zero_after_a_grace_period_and_the_last_put() {
     // The holder puts its reference this long after the kill.
     let zero_ms = |put_after_ns: u64| {
-        let mut machine = machine(2);
+        let mut machine = with_cpus(2);
         let gone = machine.completion("pool gone");
         let pool = machine.percpu_ref("pool->ref", Deferred::Complete(gone));
         let seen: Log = log();
@@ -254,7 +252,7 @@ fn a_killed_reference_comes_to_zero_after_a_grace_period_and_the_last_put() {
 
 #[test]
 fn a_resurrected_reference_outlives_the_grace_period_of_its_kill() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let gone = machine.completion("pool gone");
     let pool = machine.percpu_ref("pool->ref", Deferred::Complete(gone));
     let owner = move |task: Task| async move {
@@ -277,7 +275,7 @@ fn a_resurrected_reference_outlives_the_grace_period_of_its_kill() {
 #[test]
 fn misuse_of_a_reference_names_task_reference_and_line() {
     let fault = |body: fn(&Task, kernel_sim::PercpuRef)| {
-        let mut machine = machine(1);
+        let mut machine = with_cpus(1);
         let gone = machine.completion("pool gone");
         let pool = machine.percpu_ref("pool->ref", Deferred::Complete(gone));
         let culprit = move |task: Task| async move {
@@ -305,7 +303,7 @@ fn misuse_of_a_reference_names_task_reference_and_line() {
 
 #[test]
 fn a_second_kill_waits_for_a_grace_period_of_its_own() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let gone = machine.completion("pool gone");
     let pool = machine.percpu_ref("pool->ref", Deferred::Complete(gone));
     let owner = move |task: Task| async move {

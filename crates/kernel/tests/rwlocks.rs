@@ -1,11 +1,11 @@
 //! Reader/writer locks and the plain spinlock: outcomes that follow by hand from
 //! the rules.
 
-use kernel_sim::{Acquired, Event, EventKind, Machine, MachineConfig, Preemption, Task, TaskId};
+use kernel_sim::{Acquired, Event, EventKind, Preemption, Task, TaskId};
 use std::rc::Rc;
 
 mod common;
-use common::{Log, count, events, fault_of, log, machine};
+use common::{Log, count, events, fault_of, log, machine, with_cpus};
 
 /// Nobody has a lock together with a writer.
 fn assert_excluded(events: &[Event], lock: u64) {
@@ -34,11 +34,10 @@ fn assert_excluded(events: &[Event], lock: u64) {
 /// Four CPUs without costs of interrupts: one task each, which starts at its
 /// time, holds the lock for 10 µs, and writes down when it got it.
 fn meet_at_rwlock(plan: [(bool, u64); 4]) -> Vec<(u64, u64)> {
-    let mut machine = Machine::new(MachineConfig {
-        cpus: 4,
-        switch_ns: 0,
-        line_ns: 50,
-        ..MachineConfig::default()
+    let mut machine = machine(|config| {
+        config.cpus = 4;
+        config.switch_ns = 0;
+        config.line_ns = 50;
     });
     let lock = machine.rw_lock("lock");
     let seen: Log = log();
@@ -92,7 +91,7 @@ fn a_reader_queues_behind_a_writer_that_waits_for_readers() {
 
 #[test]
 fn a_contended_rwlock_is_never_shared_with_a_writer() {
-    let mut machine = machine(6);
+    let mut machine = with_cpus(6);
     let lock = machine.rw_lock("lock");
     for number in 0..8_u64 {
         let body = move |task: Task| async move {
@@ -117,7 +116,7 @@ fn a_contended_rwlock_is_never_shared_with_a_writer() {
 
 #[test]
 fn trylock_takes_what_is_free_and_contention_can_be_seen() {
-    let mut machine = machine(2);
+    let mut machine = with_cpus(2);
     let lock = machine.rw_lock("lock");
     let holder = move |task: Task| async move {
         assert!(task.write_trylock(lock));
@@ -141,7 +140,7 @@ fn trylock_takes_what_is_free_and_contention_can_be_seen() {
 type Body = std::pin::Pin<Box<dyn Future<Output = ()>>>;
 
 fn rwlock_fault(body: fn(Task, kernel_sim::RwLock) -> Body) -> String {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let lock = machine.rw_lock("pool->lock");
     let task = machine.spawn("culprit", 0, move |task| body(task, lock));
     task.expect("a valid nice");
@@ -185,10 +184,9 @@ fn misuse_of_a_rwlock_names_task_lock_and_line() {
 
 #[test]
 fn a_plain_spinlock_goes_round_in_order_two_lines_apart() {
-    let mut machine = Machine::new(MachineConfig {
-        cpus: 3,
-        switch_ns: 0,
-        ..MachineConfig::default()
+    let mut machine = machine(|config| {
+        config.cpus = 3;
+        config.switch_ns = 0;
     });
     let lock = machine.plain_spin_lock("class->lock");
     let seen: Log = log();
@@ -209,7 +207,7 @@ fn a_plain_spinlock_goes_round_in_order_two_lines_apart() {
 
 #[test]
 fn misuse_of_a_plain_spinlock_is_a_fault() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let lock = machine.plain_spin_lock("class->lock");
     let twice = move |task: Task| async move {
         task.spin_lock(lock).await;
@@ -224,7 +222,7 @@ fn misuse_of_a_plain_spinlock_is_a_fault() {
 /// Tasks on a CPU each that start at their time, hold the semaphore for so long
 /// and write down when they got it. They sleep with it, so nobody spins.
 fn meet_at_rwsem(plan: &[(bool, u64, u64)]) -> Vec<(u64, u64)> {
-    let mut machine = machine(8);
+    let mut machine = with_cpus(8);
     let sem = machine.rw_sem("sem");
     let seen: Log = log();
     for (number, &(writes, start_ns, hold_ns)) in (0..).zip(plan) {
@@ -272,7 +270,7 @@ fn a_rwsem_serves_readers_at_the_head_together_and_writers_alone() {
 /// same CPU. Returns how often the first took it while the second waited, and
 /// the way in which the second got it.
 fn hog_and_waiter(hold_ns: u64) -> (usize, Vec<Acquired>) {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let sem = machine.rw_sem("sem");
     let hog = move |task: Task| async move {
         loop {
@@ -313,7 +311,7 @@ fn a_writer_that_waits_for_long_is_handed_the_rwsem() {
 #[test]
 fn writers_spin_for_a_running_writer_and_not_for_readers() {
     let spins = |reads: bool| {
-        let mut machine = machine(2);
+        let mut machine = with_cpus(2);
         let sem = machine.rw_sem("sem");
         let owner = move |task: Task| async move {
             if reads {
@@ -346,10 +344,9 @@ fn writers_spin_for_a_running_writer_and_not_for_readers() {
 #[test]
 fn a_contended_rwsem_is_never_shared_with_a_writer_nor_forgotten() {
     for preempt in [Preemption::Lazy, Preemption::Full, Preemption::None] {
-        let mut machine = Machine::new(MachineConfig {
-            cpus: 3,
-            preempt,
-            ..MachineConfig::default()
+        let mut machine = machine(|config| {
+            config.cpus = 3;
+            config.preempt = preempt;
         });
         let sem = machine.rw_sem("sem");
         let seen: Log = log();
@@ -385,7 +382,7 @@ fn a_contended_rwsem_is_never_shared_with_a_writer_nor_forgotten() {
 #[test]
 fn misuse_of_a_rwsem_is_a_fault() {
     let fault = |body: fn(Task, kernel_sim::RwSem) -> Body| {
-        let mut machine = machine(1);
+        let mut machine = with_cpus(1);
         let sem = machine.rw_sem("mmap_lock");
         let task = machine.spawn("culprit", 0, move |task| body(task, sem));
         task.expect("a valid nice");

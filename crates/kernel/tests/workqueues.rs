@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 mod common;
-use common::{Log, count, events, fault_of, log, machine};
+use common::{Log, count, events, fault_of, log, with_cpus};
 
 /// An item that runs for 2 ms and writes down when it began.
 fn item(machine: &mut Machine, seen: &Log, number: u64) -> Work {
@@ -26,7 +26,7 @@ fn item_of(machine: &mut Machine, queue: kernel_sim::Workqueue, seen: &Log, numb
 
 #[test]
 fn what_is_queued_while_pending_runs_once_and_while_running_once_more() {
-    let mut machine = machine(2);
+    let mut machine = with_cpus(2);
     let seen = log();
     let work = item(&mut machine, &seen, 0);
     let queuer = move |task: Task| async move {
@@ -47,7 +47,7 @@ fn what_is_queued_while_pending_runs_once_and_while_running_once_more() {
 
 #[test]
 fn items_run_in_order_one_at_a_time() {
-    let mut machine = machine(4);
+    let mut machine = with_cpus(4);
     let seen = log();
     let queue = machine.workqueue("events").expect("few tasks");
     let items = [0, 1, 2].map(|number| item_of(&mut machine, queue, &seen, number));
@@ -74,7 +74,7 @@ fn items_run_in_order_one_at_a_time() {
 
 #[test]
 fn flush_waits_for_what_was_queued_before_and_no_more() {
-    let mut machine = machine(2);
+    let mut machine = with_cpus(2);
     let seen = log();
     let work = item(&mut machine, &seen, 0);
     let flushed_ms = Rc::new(Cell::new(0));
@@ -104,7 +104,7 @@ fn flush_waits_for_what_was_queued_before_and_no_more() {
 
 #[test]
 fn an_item_that_keeps_a_lock_is_a_fault_that_names_it() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let mutex = machine.mutex("pools_lock");
     let queue = machine.workqueue("release").expect("few tasks");
     let work = machine.work(queue, "pool release", move |task| async move {
@@ -127,7 +127,7 @@ fn an_item_that_keeps_a_lock_is_a_fault_that_names_it() {
 
 #[test]
 fn an_item_that_flushes_itself_is_a_fault() {
-    let mut machine = machine(1);
+    let mut machine = with_cpus(1);
     let queue = machine.workqueue("events").expect("few tasks");
     let own: Rc<Cell<Option<Work>>> = Rc::default();
     let inside = Rc::clone(&own);
@@ -150,7 +150,7 @@ fn an_item_that_flushes_itself_is_a_fault() {
 
 #[test]
 fn what_was_queued_while_it_ran_is_still_pending_afterwards() {
-    let mut machine = machine(2);
+    let mut machine = with_cpus(2);
     let seen = log();
     let queue = machine.workqueue("events").expect("few tasks");
     let [own, other] = [0, 1].map(|number| item_of(&mut machine, queue, &seen, number));

@@ -197,15 +197,9 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "hrtick",
         about: "precise slice-end timer: off up to v7.0, on v7.1 to v7.3, repick v7.4",
-        takes: Takes::OneOf(&["off", "on", "repick"]),
-        get: |scenario| Value::Text(hrtick_name(scenario.hrtick).to_owned()),
-        set: |scenario, value| {
-            scenario.hrtick = match value.to_string().as_str() {
-                "off" => Hrtick::Off,
-                "repick" => Hrtick::Repick,
-                _ => Hrtick::On,
-            };
-        },
+        takes: Takes::OneOf(Hrtick::NAMES),
+        get: |scenario| Value::Text(scenario.hrtick.to_string()),
+        set: |scenario, value| scenario.hrtick = name(value, scenario.hrtick),
     },
     key!(
         "base_slice_ns",
@@ -217,16 +211,9 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "preempt",
         about: "preemption model",
-        takes: Takes::OneOf(&["lazy", "full", "voluntary", "none"]),
-        get: |scenario| Value::Text(preempt_name(scenario.preempt).to_owned()),
-        set: |scenario, value| {
-            scenario.preempt = match value.to_string().as_str() {
-                "full" => Preemption::Full,
-                "voluntary" => Preemption::Voluntary,
-                "none" => Preemption::None,
-                _ => Preemption::Lazy,
-            };
-        },
+        takes: Takes::OneOf(Preemption::NAMES),
+        get: |scenario| Value::Text(scenario.preempt.to_string()),
+        set: |scenario, value| scenario.preempt = name(value, scenario.preempt),
     },
     Key {
         name: "context",
@@ -410,23 +397,6 @@ const CONTENTS: &[&str] = &[
     "random",
     "half-random",
 ];
-
-pub(crate) fn hrtick_name(hrtick: Hrtick) -> &'static str {
-    match hrtick {
-        Hrtick::Off => "off",
-        Hrtick::On => "on",
-        Hrtick::Repick => "repick",
-    }
-}
-
-pub(crate) fn preempt_name(preempt: Preemption) -> &'static str {
-    match preempt {
-        Preemption::None => "none",
-        Preemption::Voluntary => "voluntary",
-        Preemption::Full => "full",
-        Preemption::Lazy => "lazy",
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use crate::roster::{Role, Roster, TaskInfo};
 use crate::scenario::Scenario;
 use crate::state::MachineState;
 use crate::workload::{TaskBody, Workload};
-use kernel_sim::{Event, Fault, LagClamp, Machine, MachineConfig, SpawnError, Task};
+use kernel_sim::{ConfigError, Event, Fault, LagClamp, Machine, MachineConfig, SpawnError, Task};
 use kernel_sim::{NICE_0_WEIGHT, weight_of_nice};
 use std::rc::Rc;
 use zswap_mm::zsmalloc::ZsPoolError;
@@ -23,6 +23,9 @@ pub enum RunError {
         /// Why.
         error: SpawnError,
     },
+    /// There can be no such machine.
+    #[error(transparent)]
+    Machine(#[from] ConfigError),
     /// The pool could not be created.
     #[error(transparent)]
     Pool(#[from] ZsPoolError),
@@ -52,7 +55,7 @@ impl Run {
     /// # Errors
     /// If a task cannot be created.
     pub fn start(scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
-        let mut machine = Machine::new(machine_config(scenario, seed));
+        let mut machine = Machine::new(machine_config(scenario, seed))?;
         let slots = scenario.pages();
         let options = ZswapOptions {
             design: Design {

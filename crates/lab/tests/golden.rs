@@ -11,12 +11,12 @@ use zswap_lab::{Run, Scenario};
 wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);
 
 const GOLDEN: [(&str, &str, u64); 6] = [
-    ("b1-1cpu", "shared", 0xf804_12ef_a6fb_f6c1),
-    ("b1-1cpu", "split", 0xcbec_983d_8d7d_4b01),
-    ("b1-1cpu", "onstack", 0x5387_f026_5bf4_2cec),
-    ("b1-8cpu", "shared", 0xcc5f_811c_3b09_c265),
-    ("b1-8cpu", "split", 0x9f17_c789_b60c_abbb),
-    ("b1-8cpu", "onstack", 0x656c_482c_10f7_a1bb),
+    ("b1-1cpu", "shared", 0x67b3_d588_4c12_dfb9),
+    ("b1-1cpu", "split", 0x39ed_7f34_f322_8581),
+    ("b1-1cpu", "onstack", 0x7103_324b_83bd_0a54),
+    ("b1-8cpu", "shared", 0xa75d_8617_d656_339e),
+    ("b1-8cpu", "split", 0x9541_bc38_fdda_0104),
+    ("b1-8cpu", "onstack", 0x5474_7569_571c_726c),
 ];
 
 #[cfg_attr(target_arch = "wasm32", wasm_bindgen_test::wasm_bindgen_test)]

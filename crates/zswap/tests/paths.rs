@@ -76,9 +76,10 @@ const MIX_NS: u64 = 100_000_000;
 fn run_mix_for(mix_ns: u64, design: Design, preempt: Preemption, seed: u64, faults: u32) -> Mixed {
     let config = MachineConfig {
         preempt,
+        checks: true,
         ..MachineConfig::default()
     };
-    let mut machine = Machine::new(config);
+    let mut machine = Machine::new(config).expect("a machine that can be");
     let options = ZswapOptions {
         design,
         costs: COSTS,
