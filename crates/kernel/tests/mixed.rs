@@ -2,9 +2,9 @@
 //! trace.
 
 use kernel_sim::{
-    Accelerator, AcceleratorOptions, Completion, Deferred, Device, Io, Job, Machine, Mutex,
-    PercpuRef, PlainSpinLock, Preemption, RamdiskOptions, RwLock, RwSem, SpinLock, SsdOptions,
-    Task, Work,
+    Accelerator, AcceleratorOptions, Completion, Deferred, Device, Inheritance, Io, Job, Machine,
+    Mutex, PercpuRef, PlainSpinLock, Preemption, RamdiskOptions, RwLock, RwSem, SpinLock,
+    SsdOptions, Task, Work,
 };
 use std::cell::Cell;
 use std::rc::Rc;
@@ -117,10 +117,11 @@ async fn round(task: &Task, world: &World, what: u64) {
 fn nothing_gets_stuck_and_steps_of_any_size_give_the_same_trace() {
     const TASKS: u64 = 12;
     const ROUNDS: u64 = 60;
-    let run = |cpus, preempt, step_ns: u64| {
+    let run = |cpus, preempt, inheritance, step_ns: u64| {
         let mut machine = machine(|config| {
             config.cpus = cpus;
             config.preempt = preempt;
+            config.mutex.inheritance = inheritance;
         });
         let world = world(&mut machine);
         machine.spawn_background(1).expect("few tasks");
@@ -145,7 +146,11 @@ fn nothing_gets_stuck_and_steps_of_any_size_give_the_same_trace() {
             let until_ns = at_ns.min(2_000_000_000);
             machine.run_until(until_ns).expect("no rule is broken");
         }
-        assert_eq!(ended.get(), TASKS, "{cpus} CPUs, {preempt:?}");
+        assert_eq!(
+            ended.get(),
+            TASKS,
+            "{cpus} CPUs, {preempt:?}, {inheritance:?}"
+        );
         (machine.event_count(), machine.trace_hash())
     };
     for preempt in [
@@ -154,9 +159,12 @@ fn nothing_gets_stuck_and_steps_of_any_size_give_the_same_trace() {
         Preemption::Full,
         Preemption::Lazy,
     ] {
-        for cpus in [1, 2, 7] {
-            let whole = run(cpus, preempt, 2_000_000_000);
-            assert_eq!(whole, run(cpus, preempt, 313_131), "{cpus} CPUs");
+        for inheritance in [Inheritance::Off, Inheritance::Priority, Inheritance::Proxy] {
+            for cpus in [1, 2, 7] {
+                let whole = run(cpus, preempt, inheritance, 2_000_000_000);
+                let steps = run(cpus, preempt, inheritance, 313_131);
+                assert_eq!(whole, steps, "{cpus} CPUs, {preempt:?}, {inheritance:?}");
+            }
         }
     }
 }
