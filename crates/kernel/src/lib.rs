@@ -103,7 +103,7 @@ pub use rwsem::{DownRwSem, RwSem, UpRwSem};
 pub use spin::{PlainSpinLock, SpinLocking, SpinUnlocking};
 pub use spinlock::{SpinLock, SpinLockBh, SpinUnlockBh};
 pub use task::{CondResched, Run, Sleep, Task};
-pub use trace::{Site, Sites};
+pub use trace::{Sink, Site, Sites};
 pub use waits::{Starving, TaskActivity, WaitLink};
 pub use weight::{IDLE_WEIGHT, NICE_0_WEIGHT, NICE_MAX, NICE_MIN, weight_of_nice};
 pub use workqueue::{FlushWork, QueueWork, Work, Workqueue};

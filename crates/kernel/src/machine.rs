@@ -18,7 +18,7 @@ use crate::lock::{LockInfo, LockKind};
 use crate::mutex::Mutex;
 use crate::spawn::TaskFuture;
 use crate::spinlock::SpinLock;
-use crate::trace::Site;
+use crate::trace::{Sink, Site};
 use core::cell::RefCell;
 use core::task::{Context, Waker};
 use std::rc::Rc;
@@ -139,6 +139,12 @@ impl Machine {
         self.futures.extend(newborn.into_iter().map(Some));
     }
 
+    /// The name that a task was created with.
+    #[must_use]
+    pub fn task_name(&self, task: TaskId) -> String {
+        self.kernel.borrow().tasks[task.index()].name.clone()
+    }
+
     /// The time, in virtual ns.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
@@ -161,6 +167,11 @@ impl Machine {
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.kernel.borrow().trace.hash()
+    }
+
+    /// Says what becomes of the records from now on; at first they are kept.
+    pub fn set_sink(&mut self, sink: Sink) {
+        self.kernel.borrow_mut().trace.set_sink(sink);
     }
 
     /// Moves the records since the last call into `into`, which is cleared.
