@@ -123,7 +123,7 @@ impl Kernel {
             if lock.owner.is_some() && !lock.readers.is_empty() {
                 return Err(format!("{name} has a writer and readers"));
             }
-            if lock.kind == LockKind::RwLock {
+            if matches!(lock.kind, LockKind::RwLock | LockKind::RwSem) {
                 continue;
             }
             let holds = |task: TaskId| self.tasks[task.index()].held.contains(&id);

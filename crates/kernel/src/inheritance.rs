@@ -18,6 +18,7 @@ use crate::config::Inheritance;
 use crate::event::EventKind;
 use crate::ids::{LockId, TaskId};
 use crate::kernel::Kernel;
+use crate::lock::LockKind;
 
 /// What a task has from those that wait for its locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,6 +59,9 @@ impl Kernel {
         let mut inherited = Inherited::default();
         for lock in &self.tasks[task.index()].held {
             let lock = &self.locks[lock.index()];
+            if lock.kind == LockKind::RwSem {
+                continue;
+            }
             let waiters = lock.waiters.iter().chain(&lock.osq);
             for &waiter in waiters.filter(|&&waiter| waiter != task) {
                 let (priority, weight) = self.importance(waiter);

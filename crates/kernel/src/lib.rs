@@ -5,6 +5,11 @@
 //! deadlines, lag, slice protection, lazy preemption) and locks as its mutex
 //! does, from the rules and not from a result that it should have.
 //!
+//! Beside the mutex and the spinlocks there are reader/writer locks that spin
+//! ([`RwLock`]) and that sleep ([`RwSem`]), completions, workqueues, RCU, per-CPU
+//! reference counts, block devices and accelerators with interrupts, and the
+//! kernel threads of a real machine ([`Machine::spawn_background`]).
+//!
 //! Invariants:
 //! 1. The same program on the same [`MachineConfig`] gives the same records,
 //!    natively and in wasm: [`Machine::trace_hash`].
@@ -50,6 +55,7 @@ mod machine;
 mod mutex;
 mod objects;
 pub mod pelt;
+mod percpu_ref;
 mod policy;
 mod preempt;
 mod proxy;
@@ -59,6 +65,7 @@ mod request;
 mod rng;
 mod rt;
 mod rwlock;
+mod rwsem;
 mod sched;
 mod shared;
 mod spawn;
@@ -86,11 +93,13 @@ pub use ids::{CpuId, LockId, SiteId, TaskId};
 pub use lock::{LockInfo, LockKind};
 pub use machine::Machine;
 pub use mutex::{Mutex, MutexLock, MutexUnlock};
+pub use percpu_ref::PercpuRef;
 pub use policy::{CpuMask, Policy, SpawnError, TaskOptions};
 pub use rcu::{Deferred, RcuReadUnlock, SynchronizeRcu};
 pub use request::{DeviceError, Request, Submit, WaitForRequest};
 pub use rng::Stream;
 pub use rwlock::{RwLock, RwLockAcquire, RwLockRelease};
+pub use rwsem::{DownRwSem, RwSem, UpRwSem};
 pub use spin::{PlainSpinLock, SpinLocking, SpinUnlocking};
 pub use spinlock::{SpinLock, SpinLockBh, SpinUnlockBh};
 pub use task::{CondResched, Run, Sleep, Task};

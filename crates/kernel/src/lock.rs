@@ -18,6 +18,8 @@ pub enum LockKind {
     Spin,
     /// The spinning reader/writer lock: who has it can not be preempted.
     RwLock,
+    /// The sleeping reader/writer semaphore: who has it can be preempted.
+    RwSem,
 }
 
 /// A lock of the machine.

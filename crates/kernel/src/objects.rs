@@ -1,6 +1,7 @@
 //! The tables of what a machine has beside CPUs, tasks and locks.
 
 use crate::completion::CompletionState;
+use crate::percpu_ref::RefState;
 use crate::rcu::Rcu;
 use crate::request::{Requests, Server};
 use crate::workqueue::{WorkState, WorkqueueState};
@@ -14,4 +15,5 @@ pub(crate) struct Objects {
     pub workqueues: Vec<WorkqueueState>,
     pub works: Vec<WorkState>,
     pub rcu: Rcu,
+    pub refs: Vec<RefState>,
 }

@@ -46,6 +46,7 @@ use crate::event::EventKind;
 use crate::ids::{CpuId, TaskId};
 use crate::kernel::Kernel;
 use crate::machine::Shared;
+use crate::percpu_ref::PercpuRef;
 use crate::task::Task;
 use crate::timer::Timed;
 use crate::workqueue::Work;
@@ -72,7 +73,16 @@ pub(crate) enum RcuEvent {
     /// The thread looks for idle CPUs, on behalf of this grace period.
     Scan(u64),
     /// The time of something put off has come.
-    Run(CpuId, Deferred),
+    Run(CpuId, Callback),
+}
+
+/// What is done after a grace period.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Callback {
+    /// What somebody has put off.
+    Deferred(Deferred),
+    /// The counts of a reference that was killed for so many times are added up.
+    Summed(PercpuRef, u64),
 }
 
 /// A set of CPUs, of which a machine has at most 64.
@@ -108,13 +118,13 @@ struct GracePeriod {
     switched: CpuSet,
 }
 
-/// Something put off.
+/// A callback that waits.
 #[derive(Clone, Copy, Debug)]
-struct Callback {
+struct Waiting {
     /// The grace period after which it is done.
     after: u64,
     cpu: CpuId,
-    what: Deferred,
+    what: Callback,
 }
 
 /// What RCU remembers.
@@ -129,7 +139,7 @@ pub(crate) struct Rcu {
     wanted: bool,
     /// Tasks, and the grace period that they wait for.
     waiters: Vec<(u64, TaskId)>,
-    callbacks: Vec<Callback>,
+    callbacks: Vec<Waiting>,
 }
 
 impl Kernel {
@@ -170,10 +180,12 @@ impl Kernel {
     }
 
     /// Does something after a grace period.
-    pub(crate) fn call_rcu(&mut self, cpu: CpuId, what: Deferred) {
+    pub(crate) fn call_rcu(&mut self, cpu: CpuId, what: Callback) {
         let after = self.rcu_ask();
-        let callback = Callback { after, cpu, what };
-        self.objects.rcu.callbacks.push(callback);
+        self.objects
+            .rcu
+            .callbacks
+            .push(Waiting { after, cpu, what });
     }
 
     /// The CPU that an event of RCU is on: that of who asked, else the first,
@@ -191,7 +203,8 @@ impl Kernel {
         match event {
             RcuEvent::Begin => self.rcu_begin(),
             RcuEvent::Scan(number) => self.rcu_scan(number),
-            RcuEvent::Run(_, what) => self.run_deferred(what),
+            RcuEvent::Run(_, Callback::Deferred(what)) => self.run_deferred(what),
+            RcuEvent::Run(_, Callback::Summed(counted, kills)) => self.ref_summed(counted, kills),
         }
     }
 
@@ -289,8 +302,8 @@ impl Kernel {
         rcu.current = None;
         rcu.over += 1;
         let over = rcu.over;
-        for callback in rcu.callbacks.extract_if(.., |late| late.after <= over) {
-            let event = RcuEvent::Run(callback.cpu, callback.what);
+        for Waiting { cpu, what, .. } in rcu.callbacks.extract_if(.., |late| late.after <= over) {
+            let event = RcuEvent::Run(cpu, what);
             self.timers.arm(at_ns, Timed::Rcu(event));
         }
         let waiters = rcu.waiters.extract_if(.., |(after, _)| *after <= over);
@@ -350,7 +363,8 @@ impl Task {
     /// sleep.
     pub fn call_rcu(&self, what: Deferred) {
         let cpu = self.cpu();
-        self.kernel.borrow_mut().call_rcu(cpu, what);
+        let mut kernel = self.kernel.borrow_mut();
+        kernel.call_rcu(cpu, Callback::Deferred(what));
     }
 }
 

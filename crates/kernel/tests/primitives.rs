@@ -62,6 +62,31 @@ fn nothing_is_lost_when_complete_comes_first() {
 }
 
 #[test]
+fn a_newcomer_may_take_the_turn_of_one_that_is_on_its_way() {
+    let mut machine = with_cpus(1);
+    let done = machine.completion("done");
+    let seen: Log = log();
+    let waits = Rc::clone(&seen);
+    let waiter = move |task: Task| async move {
+        task.wait_for_completion(done).await;
+        waits.borrow_mut().push((0, task.now_ns() / 1_000_000));
+    };
+    machine.spawn("waiter", 0, waiter).expect("a valid nice");
+    let completer = move |task: Task| async move {
+        task.run_kernel(100_000).await;
+        task.complete(done).await;
+        assert!(task.try_wait_for_completion(done), "nobody was faster");
+        task.sleep(5_000_000).await;
+        task.complete(done).await;
+    };
+    machine
+        .spawn("completer", 0, completer)
+        .expect("a valid nice");
+    machine.run_until(50_000_000).expect("no rule is broken");
+    assert_eq!(*seen.borrow(), [(0, 5)]);
+}
+
+#[test]
 fn complete_all_lets_everybody_through_until_reinit() {
     let mut machine = with_cpus(2);
     let done = machine.completion("done");

@@ -1,4 +1,5 @@
-//! Grace periods: how long they take, and what they wait for.
+//! Grace periods and reference counts: how long they take, and what they wait
+//! for.
 
 use kernel_sim::{Deferred, EventKind, Preemption, Task};
 use std::cell::Cell;
@@ -213,4 +214,110 @@ fn sleeping_waiting_or_ending_in_a_read_section_is_a_fault() {
     assert!(ends.contains("ends with preemption off"), "{ends}");
     let unbalanced = misuse(|task| Box::pin(async move { task.rcu_read_unlock().await }));
     assert!(unbalanced.contains("without having begun"), "{unbalanced}");
+}
+
+#[test]
+fn a_killed_reference_comes_to_zero_after_a_grace_period_and_the_last_put() {
+    // The holder puts its reference this long after the kill.
+    let zero_ms = |put_after_ns: u64| {
+        let mut machine = with_cpus(2);
+        let gone = machine.completion("pool gone");
+        let pool = machine.percpu_ref("pool->ref", Deferred::Complete(gone));
+        let seen: Log = log();
+        let waits = Rc::clone(&seen);
+        let holder = move |task: Task| async move {
+            assert!(task.ref_tryget_live(pool));
+            task.ref_kill(pool);
+            assert!(!task.ref_tryget_live(pool));
+            assert!(task.ref_tryget(pool), "there is one still");
+            task.ref_put(pool);
+            task.sleep(put_after_ns).await;
+            task.ref_put(pool);
+        };
+        machine.spawn("holder", 0, holder).expect("a valid nice");
+        let waiter = move |task: Task| async move {
+            task.wait_for_completion(gone).await;
+            assert!(!task.ref_tryget(pool));
+            waits.borrow_mut().push((0, task.now_ns() / 1_000_000));
+        };
+        machine.spawn("waiter", 0, waiter).expect("a valid nice");
+        machine.run_until(100_000_000).expect("no rule is broken");
+        let seen = seen.take();
+        assert_eq!(seen.len(), 1, "zero is noticed once");
+        seen[0].1
+    };
+    assert_eq!(zero_ms(100_000), 5, "the counts are not added up before");
+    assert_eq!(zero_ms(20_000_000), 20);
+}
+
+#[test]
+fn a_resurrected_reference_outlives_the_grace_period_of_its_kill() {
+    let mut machine = with_cpus(1);
+    let gone = machine.completion("pool gone");
+    let pool = machine.percpu_ref("pool->ref", Deferred::Complete(gone));
+    let owner = move |task: Task| async move {
+        task.ref_get(pool);
+        task.ref_kill(pool);
+        task.ref_resurrect(pool);
+        task.ref_put(pool);
+        task.sleep(20_000_000).await;
+        assert!(!task.completion_done(gone));
+        assert!(task.ref_tryget_live(pool));
+        task.ref_kill(pool);
+        task.ref_put(pool);
+        task.sleep(20_000_000).await;
+        assert!(task.completion_done(gone));
+    };
+    machine.spawn("owner", 0, owner).expect("a valid nice");
+    machine.run_until(100_000_000).expect("no rule is broken");
+}
+
+#[test]
+fn misuse_of_a_reference_names_task_reference_and_line() {
+    let fault = |body: fn(&Task, kernel_sim::PercpuRef)| {
+        let mut machine = with_cpus(1);
+        let gone = machine.completion("pool gone");
+        let pool = machine.percpu_ref("pool->ref", Deferred::Complete(gone));
+        let culprit = move |task: Task| async move {
+            body(&task, pool);
+            task.sleep(20_000_000).await;
+            task.ref_get(pool);
+        };
+        machine.spawn("culprit", 0, culprit).expect("a valid nice");
+        let text = fault_of(&mut machine);
+        for part in ["culprit", "pool->ref", "rcu.rs:"] {
+            assert!(text.contains(part), "{text}");
+        }
+        text
+    };
+    let put = fault(|task, pool| task.ref_put(pool));
+    assert!(put.contains("that nobody has"), "{put}");
+    let killed = fault(|task, pool| {
+        task.ref_kill(pool);
+        task.ref_kill(pool);
+    });
+    assert!(killed.contains("killed already"), "{killed}");
+    let late = fault(|task, pool| task.ref_kill(pool));
+    assert!(late.contains("none being left"), "{late}");
+}
+
+#[test]
+fn a_second_kill_waits_for_a_grace_period_of_its_own() {
+    let mut machine = with_cpus(1);
+    let gone = machine.completion("pool gone");
+    let pool = machine.percpu_ref("pool->ref", Deferred::Complete(gone));
+    let owner = move |task: Task| async move {
+        task.ref_get(pool);
+        // Its grace period is from 1 to 4 ms.
+        task.ref_kill(pool);
+        task.ref_resurrect(pool);
+        task.sleep(2_000_000).await;
+        // The next one is from 4 to 7 ms.
+        task.ref_kill(pool);
+        task.ref_put(pool);
+        task.wait_for_completion(gone).await;
+        assert_eq!(task.now_ns() / 1_000_000, 8);
+    };
+    machine.spawn("owner", 0, owner).expect("a valid nice");
+    machine.run_until(100_000_000).expect("no rule is broken");
 }

@@ -1,11 +1,11 @@
 //! Reader/writer locks and the plain spinlock: outcomes that follow by hand from
 //! the rules.
 
-use kernel_sim::{Event, EventKind, Task, TaskId};
+use kernel_sim::{Acquired, Event, EventKind, Preemption, Task, TaskId};
 use std::rc::Rc;
 
 mod common;
-use common::{Log, events, fault_of, log, machine, with_cpus};
+use common::{Log, count, events, fault_of, log, machine, with_cpus};
 
 /// Nobody has a lock together with a writer.
 fn assert_excluded(events: &[Event], lock: u64) {
@@ -217,4 +217,199 @@ fn misuse_of_a_plain_spinlock_is_a_fault() {
     let fault = fault_of(&mut machine);
     assert!(fault.contains("spin for ever"), "{fault}");
     assert!(fault.contains("class->lock"), "{fault}");
+}
+
+/// Tasks on a CPU each that start at their time, hold the semaphore for so long
+/// and write down when they got it. They sleep with it, so nobody spins.
+fn meet_at_rwsem(plan: &[(bool, u64, u64)]) -> Vec<(u64, u64)> {
+    let mut machine = with_cpus(8);
+    let sem = machine.rw_sem("sem");
+    let seen: Log = log();
+    for (number, &(writes, start_ns, hold_ns)) in (0..).zip(plan) {
+        let seen = Rc::clone(&seen);
+        let body = move |task: Task| async move {
+            task.sleep(start_ns).await;
+            if writes {
+                task.down_write(sem).await;
+            } else {
+                task.down_read(sem).await;
+            }
+            seen.borrow_mut().push((number, task.now_ns() / 1_000_000));
+            task.sleep(hold_ns).await;
+            if writes {
+                task.up_write(sem).await;
+            } else {
+                task.up_read(sem).await;
+            }
+        };
+        machine.spawn("task", 0, body).expect("a valid nice");
+    }
+    machine.run_until(500_000_000).expect("no rule is broken");
+    assert_excluded(&events(&mut machine), sem.id().0.into());
+    seen.take()
+}
+
+#[test]
+fn a_rwsem_serves_readers_at_the_head_together_and_writers_alone() {
+    const MS: u64 = 1_000_000;
+    let seen = meet_at_rwsem(&[
+        (true, 0, 10 * MS),
+        (false, MS, 20 * MS),
+        (false, 2 * MS, 5 * MS),
+        (true, 3 * MS, 10 * MS),
+        (false, 4 * MS, 10 * MS),
+        (false, 12 * MS, 10 * MS),
+    ]);
+    // Both readers before the second writer at 10; it waits for the slower one,
+    // and those behind it, though readers have the lock at 12, wait for it.
+    let expected = [(0, 0), (1, 10), (2, 10), (3, 30), (4, 40), (5, 40)];
+    assert_eq!(seen, expected);
+}
+
+/// A writer that takes the lock over and over, and one that waits for it on the
+/// same CPU. Returns how often the first took it while the second waited, and
+/// the way in which the second got it.
+fn hog_and_waiter(hold_ns: u64) -> (usize, Vec<Acquired>) {
+    let mut machine = with_cpus(1);
+    let sem = machine.rw_sem("sem");
+    let hog = move |task: Task| async move {
+        loop {
+            task.down_write(sem).await;
+            task.run_kernel(hold_ns).await;
+            task.up_write(sem).await;
+        }
+    };
+    let hog = machine.spawn("hog", -10, hog).expect("a valid nice");
+    let waiter = move |task: Task| async move {
+        task.sleep(1_000_000).await;
+        task.down_write(sem).await;
+        task.up_write(sem).await;
+    };
+    let waiter = machine.spawn("waiter", 0, waiter).expect("a valid nice");
+    machine.run_until(300_000_000).expect("no rule is broken");
+    let events = events(&mut machine);
+    let at = |task: TaskId, kind: EventKind| {
+        let is = move |event: &&Event| event.task == task && event.kind == kind;
+        events.iter().filter(is)
+    };
+    let waits_ns = at(waiter, EventKind::LockWait).map(|event| event.at_ns);
+    let gets = at(waiter, EventKind::LockAcquire).map(|event| (event.at_ns, event.aux));
+    let (waits_ns, gets): (Vec<u64>, Vec<(u64, u16)>) = (waits_ns.collect(), gets.collect());
+    let stolen = at(hog, EventKind::LockAcquire)
+        .filter(|event| (waits_ns[0]..gets[0].0).contains(&event.at_ns));
+    let ways = gets.iter().map(|&(_, how)| Acquired::from_aux(how));
+    (stolen.count(), ways.collect())
+}
+
+#[test]
+fn a_writer_that_waits_for_long_is_handed_the_rwsem() {
+    let (stolen, ways) = hog_and_waiter(100_000);
+    assert!(stolen > 10, "{stolen}");
+    assert_eq!(ways, [Acquired::HandedOff]);
+}
+
+#[test]
+fn writers_spin_for_a_running_writer_and_not_for_readers() {
+    let spins = |reads: bool| {
+        let mut machine = with_cpus(2);
+        let sem = machine.rw_sem("sem");
+        let owner = move |task: Task| async move {
+            if reads {
+                task.down_read(sem).await;
+                task.run_kernel(500_000).await;
+                task.up_read(sem).await;
+            } else {
+                task.down_write(sem).await;
+                task.run_kernel(500_000).await;
+                task.up_write(sem).await;
+            }
+        };
+        machine.spawn("owner", 0, owner).expect("a valid nice");
+        let writer = move |task: Task| async move {
+            task.run_kernel(100_000).await;
+            task.down_write(sem).await;
+            task.up_write(sem).await;
+        };
+        machine.spawn("writer", 0, writer).expect("a valid nice");
+        machine.run_until(900_000).expect("no rule is broken");
+        let events = events(&mut machine);
+        let of = |kind| count(&events, kind);
+        assert_eq!(of(EventKind::LockRelease), if reads { 1 } else { 2 });
+        (of(EventKind::LockSpin), of(EventKind::LockWait))
+    };
+    assert_eq!(spins(false), (1, 0));
+    assert_eq!(spins(true), (0, 1));
+}
+
+#[test]
+fn a_contended_rwsem_is_never_shared_with_a_writer_nor_forgotten() {
+    for preempt in [Preemption::Lazy, Preemption::Full, Preemption::None] {
+        let mut machine = machine(|config| {
+            config.cpus = 3;
+            config.preempt = preempt;
+        });
+        let sem = machine.rw_sem("sem");
+        let seen: Log = log();
+        for number in 0..9_u64 {
+            let seen = Rc::clone(&seen);
+            let body = move |task: Task| async move {
+                for turn in 0..300_u64 {
+                    if (turn + number) % 4 == 0 {
+                        task.down_write(sem).await;
+                        task.run_kernel(20_000 + 1_000 * number).await;
+                        task.up_write(sem).await;
+                    } else {
+                        task.down_read(sem).await;
+                        task.run_kernel(30_000).await;
+                        if turn % 7 == 0 {
+                            task.sleep(10_000).await;
+                        }
+                        task.up_read(sem).await;
+                    }
+                    task.run_user(5_000 + 700 * number).await;
+                }
+                seen.borrow_mut().push((number, task.now_ns()));
+            };
+            let nice = i8::try_from(number).expect("small") - 4;
+            machine.spawn("task", nice, body).expect("a valid nice");
+        }
+        machine.run_until(3_000_000_000).expect("no rule is broken");
+        assert_excluded(&events(&mut machine), sem.id().0.into());
+        assert_eq!(seen.borrow().len(), 9, "{preempt:?}");
+    }
+}
+
+#[test]
+fn misuse_of_a_rwsem_is_a_fault() {
+    let fault = |body: fn(Task, kernel_sim::RwSem) -> Body| {
+        let mut machine = with_cpus(1);
+        let sem = machine.rw_sem("mmap_lock");
+        let task = machine.spawn("culprit", 0, move |task| body(task, sem));
+        task.expect("a valid nice");
+        let text = fault_of(&mut machine);
+        assert!(
+            text.contains("culprit") && text.contains("rwlocks.rs:"),
+            "{text}"
+        );
+        assert!(text.contains("mmap_lock"), "{text}");
+        text
+    };
+    let twice = fault(|task, sem| {
+        Box::pin(async move {
+            task.down_read(sem).await;
+            task.down_read(sem).await;
+        })
+    });
+    assert!(twice.contains("has already"), "{twice}");
+    let others = fault(|task, sem| Box::pin(async move { task.up_write(sem).await }));
+    assert!(others.contains("nobody owns"), "{others}");
+    let atomic = fault(|task, sem| {
+        Box::pin(async move {
+            task.rcu_read_lock();
+            task.down_read(sem).await;
+        })
+    });
+    assert!(atomic.contains("in an RCU read section"), "{atomic}");
+    let leaves = fault(|task, sem| Box::pin(async move { task.down_write(sem).await }));
+    assert!(leaves.contains("ends while it holds"), "{leaves}");
 }

@@ -147,3 +147,22 @@ fn an_item_that_flushes_itself_is_a_fault() {
     let fault = fault_of(&mut machine);
     assert!(fault.contains("wait for itself"), "{fault}");
 }
+
+#[test]
+fn what_was_queued_while_it_ran_is_still_pending_afterwards() {
+    let mut machine = with_cpus(2);
+    let seen = log();
+    let queue = machine.workqueue("events").expect("few tasks");
+    let [own, other] = [0, 1].map(|number| item_of(&mut machine, queue, &seen, number));
+    let queuer = move |task: Task| async move {
+        task.queue_work(own).await;
+        task.run_kernel(1_000_000).await;
+        task.queue_work(other).await;
+        assert!(task.queue_work(own).await, "it runs");
+        task.run_kernel(2_000_000).await;
+        assert!(!task.queue_work(own).await, "the other one runs");
+    };
+    machine.spawn("queuer", 0, queuer).expect("a valid nice");
+    machine.run_until(20_000_000).expect("no rule is broken");
+    assert_eq!(*seen.borrow(), [(0, 0), (1, 2), (0, 4)]);
+}
