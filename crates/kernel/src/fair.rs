@@ -485,7 +485,9 @@ impl CfsRq {
     /// its lag and what is left of its slice and its protection, in real time.
     /// The caller has accounted the current one up to now.
     pub fn reweight(&mut self, entities: &mut Entities, id: TaskId, weight: i64) {
-        let queued = entities[id].on_rq;
+        // A task that inherits a real-time priority is queued, but not here.
+        let queued = self.curr == Some(id) || self.tree.contains(&id);
+        let queued = queued && entities[id].on_rq;
         let protected = self.curr == Some(id) && entities[id].is_protected();
         if queued {
             self.save_lag(entities, id);

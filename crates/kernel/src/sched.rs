@@ -52,6 +52,7 @@ impl Kernel {
 
     /// `schedule`: ends the current task's turn if somebody else is to run.
     pub(crate) fn schedule(&mut self, cpu: CpuId) {
+        self.check_progress(cpu);
         self.update_curr(cpu);
         let prev = self.curr(cpu);
         let reason = prev.map_or(OutReason::Preempted, |prev| self.put_to_sleep(cpu, prev));
