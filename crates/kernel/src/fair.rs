@@ -430,14 +430,22 @@ impl CfsRq {
         let Some(curr) = self.curr_on_rq(entities) else {
             return false;
         };
-        self.save_lag(entities, curr);
         if !self.is_eligible(entities, curr) {
+            self.save_lag(entities, curr);
             entities[curr].delayed = true;
             return true;
         }
-        self.zero_vruntime = self.avg_vruntime(entities);
-        entities[curr].on_rq = false;
+        self.dequeue_curr(entities);
         false
+    }
+
+    /// Takes the current entity off the queue at once, eligible or not.
+    pub fn dequeue_curr(&mut self, entities: &mut Entities) {
+        if let Some(curr) = self.curr_on_rq(entities) {
+            self.save_lag(entities, curr);
+            self.zero_vruntime = self.avg_vruntime(entities);
+            entities[curr].on_rq = false;
+        }
     }
 
     /// Ends the delay of a sleeper that has become eligible: it leaves without

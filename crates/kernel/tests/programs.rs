@@ -191,3 +191,20 @@ proptest! {
         check_determinism(&config, &program, cut_ns, &whole)?;
     }
 }
+
+#[test]
+fn a_task_that_ends_is_never_a_delayed_sleeper() {
+    let mut machine = common::ideal(1, |_| ());
+    let ends = machine.spawn(
+        "ends",
+        0,
+        |task| async move { task.run_user(100_000).await },
+    );
+    let ends = ends.expect("a valid nice");
+    common::spinner(&mut machine, "spinner", 0);
+    machine.run_until(10_000_000).expect("no rule is broken");
+    let events = events(&mut machine);
+    // It has had 0.1 ms before the other one ran, and so it is in debt.
+    assert_eq!(common::times(&events, ends, EventKind::Exit), [100_000]);
+    assert_eq!(common::times(&events, ends, EventKind::DelayDequeue), []);
+}
