@@ -258,8 +258,7 @@ impl Kernel {
     fn update_idle_scan(&mut self, groups: &[Group]) {
         let cpus = groups.len() as u64;
         let util = groups.iter().map(|group| group.util).sum::<u64>() / cpus;
-        let used = util * util * PCT * PCT / (10_000 * CAPACITY);
-        self.nr_idle_scan = cpus * CAPACITY.saturating_sub(used) / CAPACITY;
+        self.nr_idle_scan = scan_of(cpus, util);
     }
 
     /// `detach_tasks` and `attach_tasks` (steps 11 and 13).
@@ -509,6 +508,12 @@ impl Kernel {
             }
         }
     }
+}
+
+/// How many of `cpus` a wakeup looks at when they are used by `util` on average.
+pub(crate) fn scan_of(cpus: u64, util: u64) -> u64 {
+    let used = util * util * PCT * PCT / (10_000 * CAPACITY);
+    cpus * CAPACITY.saturating_sub(used) / CAPACITY
 }
 
 fn group_type(nr: u64, util: u64, runnable: u64) -> GroupType {
