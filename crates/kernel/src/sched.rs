@@ -85,6 +85,10 @@ impl Kernel {
         }
         if let Some(prev) = prev {
             self.kick_watchers(prev);
+            if reason == OutReason::Exited {
+                // `task_dead_fair`: its load goes with it.
+                self.cpu(cpu).attached.retain(|&task| task != prev);
+            }
         }
         match next {
             Some(next) => self.switch_to(cpu, next, looked_ns),

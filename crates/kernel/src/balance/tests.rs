@@ -342,3 +342,14 @@ fn the_load_of_an_owner_that_sleeps_in_anothers_turn_decays() {
     let queued = kernel.task(owner).pelt.queued(later_ns);
     assert_eq!(queued, crate::pelt::ONE / 2);
 }
+
+#[test]
+fn the_load_of_a_task_ends_with_it() {
+    let mut kernel = kernel(2);
+    let ends = queued(&mut kernel, 0, -20);
+    run(&mut kernel, ends);
+    kernel.task(ends).op = crate::kernel::Op::Exit;
+    kernel.schedule(CpuId(0));
+    assert_eq!(kernel.group(CpuId(0)).load, 0);
+    assert_eq!(kernel.group(CpuId(0)).util, 0);
+}
