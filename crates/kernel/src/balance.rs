@@ -370,9 +370,10 @@ impl Kernel {
         let overloaded = self.overloaded;
         let balance = &mut self.cpu(cpu).balance;
         balance.idle_stamp_ns = Some(now_ns);
+        // As an idle CPU it is due sooner, whether it looks around now or not.
+        let due_ns = balance.last_balance_ns + idle_interval_ns;
+        balance.next_balance_ns = balance.next_balance_ns.min(due_ns);
         if !overloaded || balance.avg_idle_ns < balance.max_newidle_cost_ns {
-            let due_ns = balance.last_balance_ns + idle_interval_ns;
-            balance.next_balance_ns = balance.next_balance_ns.min(due_ns);
             return 0;
         }
         let Some(weight) = self.newidle_dice(cpu) else {
