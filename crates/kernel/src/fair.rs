@@ -430,14 +430,22 @@ impl CfsRq {
         let Some(curr) = self.curr_on_rq(entities) else {
             return false;
         };
-        self.save_lag(entities, curr);
         if !self.is_eligible(entities, curr) {
+            self.save_lag(entities, curr);
             entities[curr].delayed = true;
             return true;
         }
-        self.zero_vruntime = self.avg_vruntime(entities);
-        entities[curr].on_rq = false;
+        self.dequeue_curr(entities);
         false
+    }
+
+    /// Takes the current entity off the queue at once, eligible or not.
+    pub fn dequeue_curr(&mut self, entities: &mut Entities) {
+        if let Some(curr) = self.curr_on_rq(entities) {
+            self.save_lag(entities, curr);
+            self.zero_vruntime = self.avg_vruntime(entities);
+            entities[curr].on_rq = false;
+        }
     }
 
     /// Ends the delay of a sleeper that has become eligible: it leaves without
@@ -485,7 +493,9 @@ impl CfsRq {
     /// its lag and what is left of its slice and its protection, in real time.
     /// The caller has accounted the current one up to now.
     pub fn reweight(&mut self, entities: &mut Entities, id: TaskId, weight: i64) {
-        let queued = entities[id].on_rq;
+        // A task that inherits a real-time priority is queued, but not here.
+        let queued = self.curr == Some(id) || self.tree.contains(&id);
+        let queued = queued && entities[id].on_rq;
         let protected = self.curr == Some(id) && entities[id].is_protected();
         if queued {
             self.save_lag(entities, id);

@@ -92,6 +92,10 @@ impl Machine {
                 kernel.now_ns = kernel.now_ns.max(until_ns);
                 return Ok(());
             }
+            debug_assert!(
+                at_ns >= kernel.now_ns,
+                "{next:?} of CPU {cpu} is in the past"
+            );
             kernel.now_ns = at_ns;
             kernel.this_cpu = cpu;
             kernel.handle(next, cpu);
@@ -301,8 +305,9 @@ impl Kernel {
 
     fn settle_cpu(&mut self, cpu: CpuId) -> Settled {
         loop {
+            let failed = self.fault.is_some();
             let state = self.cpu(cpu);
-            if state.stall_until_ns != NEVER || state.op_end_ns != NEVER {
+            if failed || state.stall_until_ns != NEVER || state.op_end_ns != NEVER {
                 return Settled::Waits;
             }
             let Some(curr) = state.curr else {

@@ -122,6 +122,9 @@ impl Kernel {
     }
 
     fn preempts_fair(&mut self, cpu: CpuId, donor: TaskId, woken: TaskId) -> bool {
+        if self.entities[woken].delayed {
+            return false;
+        }
         let policy = |task: TaskId| self.tasks[task.index()].policy;
         match (policy(donor), policy(woken)) {
             (_, Policy::Batch { .. } | Policy::Idle) => return false,

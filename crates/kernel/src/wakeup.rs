@@ -174,3 +174,6 @@ impl Kernel {
         self.task(task).cpu = cpu;
     }
 }
+
+#[cfg(test)]
+mod tests;
