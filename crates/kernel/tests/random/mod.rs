@@ -12,6 +12,7 @@ use kernel_sim::{
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
@@ -20,15 +21,21 @@ use std::rc::Rc;
 /// How many locks of each kind a program has.
 pub const LOCKS: u8 = 3;
 
-/// So many cases, or as many as the environment asks for.
+/// So many cases, always the same, so that a test fails for what was changed;
+/// other ones if the environment asks for them (`PROPTEST_CASES`,
+/// `PROPTEST_RNG_SEED`).
 pub fn cases(normally: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok();
+    let asked = asked.and_then(|cases| cases.parse().ok());
+    let default = ProptestConfig::default();
     ProptestConfig {
-        cases: asked
-            .and_then(|cases| cases.parse().ok())
-            .unwrap_or(normally),
+        cases: asked.unwrap_or(normally),
+        rng_seed: match default.rng_seed {
+            RngSeed::Random => RngSeed::Fixed(0),
+            fixed @ RngSeed::Fixed(_) => fixed,
+        },
         failure_persistence: None,
-        ..ProptestConfig::default()
+        ..default
     }
 }
 
