@@ -4,11 +4,13 @@
 //! call or a scenario is wrong. Errors are one line on standard error.
 
 mod classes;
+mod explain;
 mod layout;
 mod list;
 mod machinery;
 mod output;
 mod run;
+mod scenario;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -29,6 +31,8 @@ enum Command {
     List,
     /// Run a scenario and report its timed reads
     Run(run::RunArgs),
+    /// Tell the slowest reads of a run: who waited for whom, from when to when
+    Explain(explain::ExplainArgs),
     /// Print zsmalloc's size classes
     Classes(machinery::ClassesArgs),
     /// Print the memory that 32 pools waste against one, for several loads
@@ -61,6 +65,7 @@ fn act(command: Command) -> Result<(), CliError> {
     match command {
         Command::List => list::list(),
         Command::Run(args) => run::run(&args),
+        Command::Explain(args) => explain::explain(&args),
         Command::Classes(args) => machinery::classes(&args),
         Command::Pools(args) => machinery::pools(&args),
         Command::Layout => machinery::layout(),

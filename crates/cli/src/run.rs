@@ -1,6 +1,7 @@
 //! `zswap-sim run`.
 
 use crate::output::{CliError, print};
+use crate::scenario::ScenarioArgs;
 use clap::Args;
 use std::fmt::Write;
 use std::time::Instant;
@@ -13,11 +14,8 @@ use zswap_lab::{Report, Run, RunReport, Scenario};
   zswap-sim run b1-1cpu --set context=onstack --runs 5
   zswap-sim run my-scenario.toml --set workers.count=8 --json")]
 pub struct RunArgs {
-    /// A name from `zswap-sim list`, or a TOML file
-    scenario: String,
-    /// Set a key, for example context=split; can be given several times
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    sets: Vec<String>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
     /// Seed of the first run; the scenario's own by default
     #[arg(long)]
     seed: Option<u64>,
@@ -31,8 +29,7 @@ pub struct RunArgs {
 
 /// Runs and reports.
 pub fn run(args: &RunArgs) -> Result<(), CliError> {
-    let mut scenario = find(&args.scenario)?;
-    scenario.set_many(sets(args)?)?;
+    let scenario = args.scenario.load()?;
     let mut report = Report::new(&scenario);
     let first = args.seed.unwrap_or(scenario.seed);
     for number in 0..args.runs {
@@ -47,36 +44,6 @@ pub fn run(args: &RunArgs) -> Result<(), CliError> {
     } else {
         print(&in_words(&report))
     }
-}
-
-/// The keys and values of all `--set`.
-fn sets(args: &RunArgs) -> Result<Vec<(&str, &str)>, CliError> {
-    let mut pairs = Vec::new();
-    for set in &args.sets {
-        let (key, value) = set
-            .split_once('=')
-            .ok_or_else(|| CliError::SetForm(set.clone()))?;
-        pairs.push((key.trim(), value.trim()));
-    }
-    Ok(pairs)
-}
-
-/// A built-in scenario by name, or one from a file.
-fn find(name: &str) -> Result<Scenario, CliError> {
-    if let Some(scenario) = Scenario::named(name) {
-        return Ok(scenario);
-    }
-    let text = std::fs::read_to_string(name).map_err(|error| CliError::NoScenario {
-        got: name.to_owned(),
-        error,
-    })?;
-    let stem = std::path::Path::new(name)
-        .file_stem()
-        .map_or(name.into(), |stem| stem.to_string_lossy());
-    Scenario::from_toml(&stem, &text).map_err(|error| CliError::Scenario {
-        file: name.to_owned(),
-        error,
-    })
 }
 
 fn run_once(scenario: &Scenario, seed: u64) -> Result<RunReport, CliError> {

@@ -214,3 +214,35 @@ fn the_layout_shows_the_72_bytes() {
     let layout = stdout(&sim(&["layout"]));
     assert!(layout.contains("160 - 88 = +72 bytes"), "{layout}");
 }
+
+#[test]
+fn explain_tells_the_slowest_reads() {
+    let args = [
+        "explain",
+        "b1-1cpu",
+        "--set",
+        "duration_s=1",
+        "--slowest",
+        "2",
+    ];
+    let told = stdout(&sim(&args));
+    let heads: Vec<&str> = told.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(heads.len(), 2, "{told}");
+    assert!(heads[0].starts_with("1. reader 0, page "), "{told}");
+    assert!(
+        told.contains("sleeps on acomp_ctx.mutex of CPU 0"),
+        "{told}"
+    );
+    assert!(told.contains("<== not running"), "{told}");
+    assert_eq!(told.matches("the read ends").count(), 2, "{told}");
+    assert_eq!(stdout(&sim(&args)), told, "the same seed, the same story");
+    let none = [
+        "explain",
+        "b1-1cpu",
+        "--set",
+        "duration_s=1",
+        "--set",
+        "readers.count=0",
+    ];
+    assert_eq!(stdout(&sim(&none)), "the run has no timed reads\n");
+}

@@ -6,7 +6,7 @@
 //! 3. A fair task that is switched in is eligible.
 //! 4. A task runs on one CPU at most, and neither sleeps nor is queued elsewhere
 //!    meanwhile.
-//! 5. A lock has one owner, who knows of it; waiters stand in the order of their
+//! 5. A lock has one owner, who knows of it, or readers alone; waiters stand in the order of their
 //!    coming, and while a mutex is free, the first has been woken.
 //! 6. Nobody is in user mode or asleep with preemption off, but in the slow path
 //!    of a mutex.
@@ -155,7 +155,10 @@ impl Kernel {
     fn check_locks(&self) -> Result<(), String> {
         for (index, lock) in self.locks.iter().enumerate() {
             let (id, name) = (LockId(index as u16), &lock.name);
-            if !matches!(lock.kind, LockKind::Mutex | LockKind::SpinBh) {
+            if lock.owner.is_some() && !lock.readers.is_empty() {
+                return Err(format!("{name} has a writer and readers"));
+            }
+            if matches!(lock.kind, LockKind::RwLock | LockKind::RwSem) {
                 continue;
             }
             let holds = |task: TaskId| self.tasks[task.index()].held.contains(&id);

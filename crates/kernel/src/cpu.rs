@@ -11,7 +11,7 @@ use crate::rt::RtRq;
 /// are done.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Next {
-    /// A sleeper's time has come.
+    /// A sleeper's time has come, or a device's.
     Timer,
     /// The timer tick.
     Tick,

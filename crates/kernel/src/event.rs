@@ -98,6 +98,33 @@ pub enum EventKind {
     /// The task that was just switched in runs in the turn of task `arg`, which
     /// waits for it.
     Donor,
+    /// The task waits for completion `arg` and will sleep.
+    CompletionWait,
+    /// The task has completed completion `arg`; with `aux` 1 for everybody.
+    Complete,
+    /// The task has submitted request `arg` to device `aux`.
+    IoSubmit,
+    /// The task waits for request `arg` of device `aux` and will sleep.
+    IoWait,
+    /// The interrupt that says that request `arg` is done; with `aux` 1 it has
+    /// failed. The task is the one that it hit.
+    IoDone,
+    /// The task shares the reader/writer lock `arg`. `aux`: an [`Acquired`].
+    ReadAcquire,
+    /// The task no longer shares the reader/writer lock `arg`.
+    ReadRelease,
+    /// The worker begins to run work item `arg`.
+    WorkBegin,
+    /// The worker has run work item `arg` to its end.
+    WorkEnd,
+    /// The task waits for work item `arg` and will sleep.
+    WorkFlush,
+    /// RCU's grace period `arg` begins.
+    GraceBegin,
+    /// RCU's grace period `arg` is over.
+    GraceEnd,
+    /// The task waits for RCU's grace period `arg` and will sleep.
+    GraceWait,
 }
 
 /// Why a task left its CPU.

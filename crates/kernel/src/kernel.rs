@@ -12,14 +12,14 @@ use crate::fault::Fault;
 use crate::ids::{CpuId, LockId, SiteId, TaskId};
 use crate::inheritance::Inherited;
 use crate::lock::Lock;
+use crate::objects::Objects;
 use crate::pelt::{Activity, Pelt};
 use crate::policy::{CpuMask, Policy};
 use crate::rng::Stream;
 use crate::spawn::Newborn;
+use crate::timer::Timers;
 use crate::trace::{Sites, Trace};
-use core::cmp::Reverse;
 use core::panic::Location;
-use std::collections::BinaryHeap;
 
 /// A time that never comes.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -92,11 +92,12 @@ pub(crate) struct Kernel {
     pub tasks: Vec<TaskStruct>,
     pub entities: Entities,
     pub locks: Vec<Lock>,
-    /// Sleepers by (time, order of going to sleep).
-    pub timers: BinaryHeap<Reverse<(u64, u64, TaskId)>>,
-    pub timer_seq: u64,
     /// How many have queued on a lock so far.
     pub tickets: u64,
+    /// Sleepers and other events with a time of their own.
+    pub timers: Timers,
+    /// What there is beside CPUs, tasks and locks.
+    pub objects: Objects,
     pub trace: Trace,
     pub sites: Sites,
     /// The root domain has a CPU with more than one task.
@@ -132,9 +133,9 @@ impl Kernel {
             tasks: Vec::new(),
             entities: Entities::default(),
             locks: Vec::new(),
-            timers: BinaryHeap::new(),
-            timer_seq: 0,
             tickets: 0,
+            timers: Timers::default(),
+            objects: Objects::default(),
             trace: Trace::default(),
             sites: Sites::default(),
             overloaded: false,
@@ -211,20 +212,7 @@ impl Kernel {
 
     /// Reports a transition of a CPU, with the task it runs.
     pub fn emit_cpu(&mut self, cpu: CpuId, kind: EventKind, aux: u16) {
-        let task = self.curr(cpu).unwrap_or(TaskId::NONE);
-        let site = match task {
-            TaskId::NONE => Sites::START,
-            task => self.tasks[task.index()].site,
-        };
-        self.trace.push(Event {
-            at_ns: self.now_ns,
-            arg: 0,
-            task,
-            site,
-            aux,
-            cpu,
-            kind,
-        });
+        self.emit_irq(cpu, kind, 0, aux);
     }
 
     pub fn emit_vruntime(&mut self, task: TaskId) {

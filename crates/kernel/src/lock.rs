@@ -3,6 +3,7 @@
 use crate::event::{Acquired, EventKind};
 use crate::ids::{LockId, TaskId};
 use crate::kernel::{Kernel, NEVER, Op};
+use crate::shared::RwWaiter;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -13,6 +14,12 @@ pub enum LockKind {
     Mutex,
     /// A spinlock taken with bottom halves off: its owner can not.
     SpinBh,
+    /// A spinlock taken with preemption off only.
+    Spin,
+    /// The spinning reader/writer lock: who has it can not be preempted.
+    RwLock,
+    /// The sleeping reader/writer semaphore: who has it can be preempted.
+    RwSem,
 }
 
 /// A lock of the machine.
@@ -31,6 +38,10 @@ pub(crate) struct Lock {
     /// The owner has been named by the former one and has not picked the lock
     /// up yet (`MUTEX_FLAG_PICKUP`).
     pub pickup: bool,
+    /// Those who share a reader/writer lock.
+    pub readers: Vec<TaskId>,
+    /// Those who wait for a reader/writer lock, first come first.
+    pub rw_queue: VecDeque<RwWaiter>,
 }
 
 /// A lock as the outside sees it.
@@ -91,6 +102,8 @@ impl Kernel {
             osq: VecDeque::new(),
             handoff: false,
             pickup: false,
+            readers: Vec::new(),
+            rw_queue: VecDeque::new(),
         });
         id
     }

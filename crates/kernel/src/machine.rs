@@ -18,9 +18,8 @@ use crate::lock::{LockInfo, LockKind};
 use crate::mutex::Mutex;
 use crate::spawn::TaskFuture;
 use crate::spinlock::SpinLock;
-use crate::trace::Site;
+use crate::trace::{Sink, Site};
 use core::cell::RefCell;
-use core::cmp::Reverse;
 use core::task::{Context, Waker};
 use std::rc::Rc;
 
@@ -130,12 +129,24 @@ impl Machine {
         let slot = &mut self.futures[task.index()];
         let Some(future) = slot else { return };
         let mut context = Context::from_waker(Waker::noop());
-        if future.as_mut().poll(&mut context).is_ready() {
+        let ended = future.as_mut().poll(&mut context).is_ready();
+        let kernel = &mut *self.kernel.borrow_mut();
+        if ended {
             *slot = None;
-            self.kernel.borrow_mut().exit(task);
+            kernel.exit(task);
+        } else if kernel.task(task).op == Op::Poll {
+            let what = "awaits something that the machine does not know; \
+                        a task may only await what its `Task` gives it";
+            kernel.fail(task, what.to_owned());
         }
-        let newborn = core::mem::take(&mut self.kernel.borrow_mut().newborn.0);
+        let newborn = core::mem::take(&mut kernel.newborn.0);
         self.futures.extend(newborn.into_iter().map(Some));
+    }
+
+    /// The name that a task was created with.
+    #[must_use]
+    pub fn task_name(&self, task: TaskId) -> String {
+        self.kernel.borrow().tasks[task.index()].name.clone()
     }
 
     /// The time, in virtual ns.
@@ -160,6 +171,11 @@ impl Machine {
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.kernel.borrow().trace.hash()
+    }
+
+    /// Says what becomes of the records from now on; at first they are kept.
+    pub fn set_sink(&mut self, sink: Sink) {
+        self.kernel.borrow_mut().trace.set_sink(sink);
     }
 
     /// Moves the records since the last call into `into`, which is cleared.
@@ -203,10 +219,10 @@ impl Kernel {
     /// What happens next: the earliest, of the same time the first in class, of
     /// the same class the first CPU.
     fn next(&self) -> (u64, Next, CpuId) {
-        let timer = self.timers.peek().map(|&Reverse((at_ns, _, task))| {
-            let cpu = self.tasks[task.index()].cpu;
-            (at_ns, Next::Timer, cpu)
-        });
+        let timer = self
+            .timers
+            .peek()
+            .map(|(at_ns, what)| (at_ns, Next::Timer, self.cpu_of_timed(what)));
         let by_cpu = self
             .nexts
             .iter()
@@ -239,20 +255,17 @@ impl Kernel {
                 }
             }
             Next::Tick => {
-                self.enter_irq(cpu);
+                self.enter_irq(cpu, self.config.timer_irq_ns);
                 self.tick(cpu);
             }
             Next::Hrtick => {
-                self.enter_irq(cpu);
+                self.enter_irq(cpu, self.config.timer_irq_ns);
                 self.hrtick(cpu);
             }
-            Next::Timer => {
-                self.enter_irq(cpu);
-                self.fire_timer();
-            }
+            Next::Timer => self.fire_timer(cpu),
             Next::Ipi => {
                 self.cpu(cpu).ipi_at_ns = NEVER;
-                self.enter_irq(cpu);
+                self.enter_irq(cpu, self.config.timer_irq_ns);
                 self.nohz_balance(cpu);
             }
         }
@@ -269,8 +282,8 @@ impl Kernel {
     }
 
     /// An interrupt: the running task stops making progress for its length.
-    fn enter_irq(&mut self, cpu: CpuId) {
-        let (now_ns, irq_ns) = (self.now_ns, self.config.timer_irq_ns);
+    pub(crate) fn enter_irq(&mut self, cpu: CpuId, irq_ns: u64) {
+        let now_ns = self.now_ns;
         let Some(curr) = self.curr(cpu) else { return };
         let state = self.cpu(cpu);
         if state.stall_until_ns == NEVER {
@@ -332,6 +345,9 @@ impl Kernel {
         if let Some(&lock) = self.task(task).held.first() {
             let name = self.locks[lock.index()].name.clone();
             self.fail(task, format!("ends while it holds {name}; unlock it first"));
+        } else if self.task(task).preempt_count > 0 {
+            let what = "ends with preemption off; release what switched it off first";
+            self.fail(task, what.to_owned());
         }
         self.emit(task, EventKind::Exit, 0, 0);
         self.task(task).op = Op::Exit;

@@ -17,12 +17,15 @@
 use crate::config::Inheritance;
 use crate::ids::{CpuId, LockId, TaskId};
 use crate::kernel::Kernel;
+use crate::lock::LockKind;
 
 impl Kernel {
     /// A task blocks on a mutex: whether it stays queued to lend its turn.
     pub(crate) fn stays_to_lend(&mut self, task: TaskId) -> bool {
         let lends = self.config.mutex.inheritance == Inheritance::Proxy
-            && self.tasks[task.index()].waits_for.is_some();
+            && self.tasks[task.index()]
+                .waits_for
+                .is_some_and(|lock| self.locks[lock.index()].kind == LockKind::Mutex);
         self.task(task).lends = lends;
         lends
     }

@@ -16,7 +16,7 @@ use crate::config::Hrtick;
 use crate::event::{EventKind, OutReason};
 use crate::ids::{CpuId, TaskId};
 use crate::kernel::{Kernel, NEVER, Op};
-use core::cmp::Reverse;
+use crate::timer::Timed;
 
 /// The shortest time the slice-end timer is set for.
 const HRTICK_MIN_NS: u64 = 10_000;
@@ -54,6 +54,7 @@ impl Kernel {
     pub(crate) fn schedule(&mut self, cpu: CpuId) {
         self.check_progress(cpu);
         self.update_curr(cpu);
+        self.rcu_note_switch(cpu);
         let prev = self.curr(cpu);
         let reason = prev.map_or(OutReason::Preempted, |prev| self.put_to_sleep(cpu, prev));
         self.cpu(cpu).need_resched = false;
@@ -282,6 +283,7 @@ impl Kernel {
             self.resched_full(cpu);
         }
         self.update_curr(cpu);
+        self.rcu_tick(cpu);
         self.tick_balance(cpu);
     }
 
@@ -381,16 +383,8 @@ impl Kernel {
     pub(crate) fn sleep_until(&mut self, task: TaskId, at_ns: u64) {
         self.task(task).op = Op::Sleep;
         self.task(task).asleep = true;
-        self.timers.push(Reverse((at_ns, self.timer_seq, task)));
-        self.timer_seq += 1;
+        self.timers.arm(at_ns, Timed::Sleeper(task));
         self.emit(task, EventKind::Sleep, at_ns, 0);
-    }
-
-    /// Wakes the first sleeper whose time has come.
-    pub(crate) fn fire_timer(&mut self) {
-        if let Some(Reverse((_, _, task))) = self.timers.pop() {
-            self.wake(task, TaskId::NONE);
-        }
     }
 }
 

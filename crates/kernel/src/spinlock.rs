@@ -32,8 +32,14 @@ impl SpinLock {
 }
 
 impl Kernel {
-    /// Takes a spinlock or queues on it; says whether it is taken.
+    /// Takes a spinlock with bottom halves off, or queues on it.
     fn spin_lock_bh(&mut self, task: TaskId, lock: LockId) -> Poll<()> {
+        self.task(task).bh_off += 1;
+        self.spin_acquire(task, lock)
+    }
+
+    /// Takes a spinlock or queues on it; says whether it is taken.
+    pub(crate) fn spin_acquire(&mut self, task: TaskId, lock: LockId) -> Poll<()> {
         if self.lock(lock).owner == Some(task) {
             let name = &self.locks[lock.index()].name;
             let what = format!("takes {name}, which it holds already; it would spin for ever");
@@ -41,7 +47,6 @@ impl Kernel {
             return Poll::Pending;
         }
         self.preempt_disable(task);
-        self.task(task).bh_off += 1;
         if self.lock(lock).owner.is_none() {
             self.own(lock, task, Acquired::Fast);
             return Poll::Ready(());
@@ -53,7 +58,7 @@ impl Kernel {
     }
 
     /// A spinner looks whether it has been given the lock.
-    fn spin_again(&mut self, task: TaskId, lock: LockId) -> Poll<()> {
+    pub(crate) fn spin_again(&mut self, task: TaskId, lock: LockId) -> Poll<()> {
         if self.lock(lock).owner == Some(task) {
             return Poll::Ready(());
         }
@@ -61,7 +66,8 @@ impl Kernel {
         Poll::Pending
     }
 
-    fn spin_unlock_bh(&mut self, task: TaskId, lock: LockId) -> Poll<()> {
+    /// Releases a spinlock: the first of those who spin has it now.
+    pub(crate) fn spin_release(&mut self, task: TaskId, lock: LockId) {
         self.lock(lock).owner = None;
         self.emit(task, EventKind::LockRelease, lock.0.into(), 0);
         if let Some(next) = self.lock(lock).waiters.pop_front() {
@@ -69,6 +75,10 @@ impl Kernel {
             let lines_ns = 2 * self.config.line_ns;
             self.kick_spinner(next, lines_ns);
         }
+    }
+
+    fn spin_unlock_bh(&mut self, task: TaskId, lock: LockId) -> Poll<()> {
+        self.spin_release(task, lock);
         self.task(task).bh_off -= 1;
         let cpu = self.task(task).cpu;
         if self.task(task).bh_off == 0 {

@@ -17,7 +17,7 @@ use core::task::{Context, Poll};
 
 /// A task's handle on the kernel.
 pub struct Task {
-    kernel: Shared,
+    pub(crate) kernel: Shared,
     id: TaskId,
 }
 

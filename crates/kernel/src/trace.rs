@@ -13,11 +13,24 @@ use std::collections::BTreeMap;
 /// Multiplier of the record hash: 2^64 divided by the golden ratio, odd.
 const HASH_MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// What becomes of the records of a machine. Counted and hashed they are anyway.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sink {
+    /// They are dropped.
+    None,
+    /// They are kept until somebody takes them
+    /// ([`Machine::take_events`](crate::Machine::take_events)), for metrics or
+    /// for a recording.
+    #[default]
+    Keep,
+}
+
 /// Counts, hashes and collects records.
 #[derive(Debug, Default)]
 pub struct Trace {
     hash: u64,
     count: u64,
+    sink: Sink,
     pending: Vec<Event>,
 }
 
@@ -31,7 +44,14 @@ impl Trace {
             self.hash = (self.hash.rotate_left(23) ^ word).wrapping_mul(HASH_MULTIPLIER);
         }
         self.count += 1;
-        self.pending.push(event);
+        if self.sink == Sink::Keep {
+            self.pending.push(event);
+        }
+    }
+
+    /// From now on this becomes of the records.
+    pub(crate) fn set_sink(&mut self, sink: Sink) {
+        self.sink = sink;
     }
 
     /// The hash of every record so far.

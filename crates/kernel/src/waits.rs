@@ -112,7 +112,8 @@ impl Machine {
     #[must_use]
     pub fn stuck(&self) -> Vec<WaitLink> {
         let kernel = self.kernel.borrow();
-        let busy = kernel.cpus.iter().any(|cpu| cpu.donor.is_some()) || !kernel.timers.is_empty();
+        let busy =
+            kernel.cpus.iter().any(|cpu| cpu.donor.is_some()) || kernel.timers.peek().is_some();
         let tasks = (0..kernel.tasks.len()).filter(|_| !busy);
         tasks
             .map(|index| TaskId(u16::try_from(index).unwrap_or(u16::MAX)))
@@ -139,11 +140,15 @@ impl Kernel {
         }
     }
 
-    /// The owner of the lock that a task waits for. One who has been handed a
-    /// lock and has not picked it up yet waits for nobody.
+    /// The owner of the lock that a task waits for; of several readers one that
+    /// waits itself, or the first. One who has been handed a lock and has not
+    /// picked it up yet waits for nobody.
     pub(crate) fn waits_for_whom(&self, task: TaskId) -> Option<TaskId> {
         let lock = self.tasks[task.index()].waits_for?;
-        let owner = self.locks[lock.index()].owner;
+        let lock = &self.locks[lock.index()];
+        let waits = |reader: &&TaskId| self.tasks[reader.index()].waits_for.is_some();
+        let reader = lock.readers.iter().find(waits).or(lock.readers.first());
+        let owner = lock.owner.or(reader.copied());
         owner.filter(|&owner| owner != task)
     }
 

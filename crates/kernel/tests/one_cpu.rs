@@ -4,7 +4,9 @@
 mod common;
 
 use common::{events, machine, of, spinner as spin};
-use kernel_sim::{Acquired, Event, EventKind, Hrtick, Machine, OutReason, Preemption, TaskId};
+use kernel_sim::{
+    Acquired, Event, EventKind, Hrtick, Machine, OutReason, Preemption, Sink, TaskId,
+};
 
 #[test]
 fn cpu_time_is_shared_by_weight() {
@@ -199,6 +201,24 @@ fn the_same_program_gives_the_same_trace_and_a_longer_run_begins_alike() {
     let (before, after) = hash_at(2_100_000_000);
     assert_ne!(before, after);
     assert_eq!(hash_at(2_000_000_000).1, before);
+}
+
+#[test]
+fn dropped_records_are_counted_and_hashed_like_kept_ones() {
+    let run = |sink| {
+        let (mut machine, ..) = convoy(Preemption::Lazy);
+        events(&mut machine);
+        machine.set_sink(sink);
+        let more_ns = machine.now_ns() + 50_000_000;
+        machine.run_until(more_ns).expect("no rule is broken");
+        let kept = events(&mut machine).len();
+        ((machine.event_count(), machine.trace_hash()), kept)
+    };
+    let (dropped, none) = run(Sink::None);
+    let (kept, all) = run(Sink::Keep);
+    assert_eq!(dropped, kept);
+    assert_eq!(none, 0);
+    assert!(all > 100, "{all}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::scenario::Scenario;
 use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
-use kernel_sim::{Hrtick, NICE_MAX, NICE_MIN, Preemption};
+use kernel_sim::{Hrtick, Inheritance, NICE_MAX, NICE_MIN, Preemption};
 use serde::Serialize;
 
 /// Why a key was not set.
@@ -167,6 +167,22 @@ macro_rules! key {
     };
 }
 
+/// A key that takes on and off.
+macro_rules! switch {
+    ($name:literal, $($field:ident).+, $about:literal) => {
+        Key {
+            name: $name,
+            about: $about,
+            takes: Takes::OneOf(&["off", "on"]),
+            get: |scenario| {
+                let name = if scenario.$($field).+ { "on" } else { "off" };
+                Value::Text(name.to_owned())
+            },
+            set: |scenario, value| scenario.$($field).+ = value.to_string() == "on",
+        }
+    };
+}
+
 const COST_MAX_NS: i128 = 1_000_000_000;
 const NICE: (i8, i8) = (NICE_MIN, NICE_MAX);
 
@@ -215,6 +231,11 @@ pub const KEYS: &[Key] = &[
         get: |scenario| Value::Text(scenario.preempt.to_string()),
         set: |scenario, value| scenario.preempt = name(value, scenario.preempt),
     },
+    switch!(
+        "background",
+        background,
+        "the kernel threads that every machine has"
+    ),
     Key {
         name: "context",
         about: "what stores and loads of a CPU share: before, patch 1, patch 2",
@@ -250,6 +271,25 @@ pub const KEYS: &[Key] = &[
         u64::MAX,
         "seed of a run that is given none"
     ),
+    switch!(
+        "mutex.handoff",
+        mutex.handoff,
+        "what if: the first waiter can be handed a mutex by name"
+    ),
+    switch!(
+        "mutex.spinning",
+        mutex.spinning,
+        "what if: a waiter spins while the owner runs"
+    ),
+    Key {
+        name: "mutex.inheritance",
+        about: "what if: waiting helps the owner, by priority or by proxy execution",
+        takes: Takes::OneOf(Inheritance::NAMES),
+        get: |scenario| Value::Text(scenario.mutex.inheritance.to_string()),
+        set: |scenario, value| {
+            scenario.mutex.inheritance = name(value, scenario.mutex.inheritance);
+        },
+    },
     key!(
         "workers.count",
         workers.count,

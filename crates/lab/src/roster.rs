@@ -13,6 +13,8 @@ pub enum Role {
     Spinner,
     /// Times its reads.
     Reader,
+    /// A kernel thread in the background.
+    Kthread,
 }
 
 /// A task; its number is its place in [`Roster::tasks`].

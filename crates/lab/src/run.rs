@@ -219,6 +219,7 @@ fn machine_config(scenario: &Scenario, seed: u64) -> MachineConfig {
         hrtick: scenario.hrtick,
         base_slice_ns: scenario.base_slice_ns,
         preempt: scenario.preempt,
+        mutex: scenario.mutex,
         lag_clamp: LagClamp::SlicePlusTick,
         switch_ns: scenario.machine_costs.switch_ns,
         timer_irq_ns: scenario.machine_costs.timer_irq_ns,
@@ -249,7 +250,29 @@ fn spawn_all(
         let info = info(Role::Reader, number, scenario.readers.nice);
         tasks.push(spawn(machine, info, body)?);
     }
+    if scenario.background {
+        spawn_background(seed, machine, &mut tasks)?;
+    }
     Ok(tasks)
+}
+
+fn spawn_background(
+    seed: u64,
+    machine: &mut Machine,
+    tasks: &mut Vec<TaskInfo>,
+) -> Result<(), RunError> {
+    let threads = machine.spawn_background(seed);
+    let threads = threads.map_err(|error| RunError::Spawn {
+        name: "the background".to_owned(),
+        error,
+    })?;
+    for (number, &thread) in (0..).zip(&threads) {
+        tasks.push(TaskInfo {
+            name: machine.task_name(thread),
+            ..info(Role::Kthread, number, 0)
+        });
+    }
+    Ok(())
 }
 
 fn info(role: Role, number: u64, nice: i8) -> TaskInfo {
@@ -257,6 +280,7 @@ fn info(role: Role, number: u64, nice: i8) -> TaskInfo {
         Role::Worker => "worker",
         Role::Spinner => "spinner",
         Role::Reader => "reader",
+        Role::Kthread => "kthread",
     };
     let nice_0 = u32::try_from(NICE_0_WEIGHT).unwrap_or(u32::MAX);
     TaskInfo {

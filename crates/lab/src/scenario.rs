@@ -10,7 +10,7 @@
 //! to be insensitive to them.
 
 use crate::keys::{KEYS, Key, KeyError};
-use kernel_sim::{Hrtick, Preemption};
+use kernel_sim::{Hrtick, MutexOptions, Preemption};
 use toml_writer::ToTomlValue as _;
 use zswap_mm::{Algorithm, PageContent};
 use zswap_paths::{Context, Costs};
@@ -80,6 +80,10 @@ pub struct Scenario {
     pub base_slice_ns: u64,
     /// The preemption model.
     pub preempt: Preemption,
+    /// How mutexes work.
+    pub mutex: MutexOptions,
+    /// The kernel threads that every machine has are there.
+    pub background: bool,
     /// The context design of zswap.
     pub context: Context,
     /// The compressor.
@@ -114,6 +118,8 @@ impl Default for Scenario {
             hrtick: Hrtick::On,
             base_slice_ns: 700_000,
             preempt: Preemption::Lazy,
+            mutex: MutexOptions::default(),
+            background: false,
             context: Context::Shared,
             compressor: Algorithm::Zstd,
             page_content: PageContent::HalfRandom,

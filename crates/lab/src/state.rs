@@ -256,6 +256,7 @@ impl MachineState {
         match event.kind {
             EventKind::Probe => self.apply_probe(event),
             EventKind::LockAcquire
+            | EventKind::ReadAcquire
             | EventKind::LockWait
             | EventKind::LockSpin
             | EventKind::LockSpinEnd
@@ -362,6 +363,11 @@ impl MachineState {
                 lock.since_ns = event.at_ns;
                 lock.how = Acquired::from_aux(event.aux);
                 lock.handed_over = false;
+                lock.queue.retain(|&waiter| waiter != event.task);
+                task.waits_for = None;
+                task.spins_on = None;
+            }
+            EventKind::ReadAcquire => {
                 lock.queue.retain(|&waiter| waiter != event.task);
                 task.waits_for = None;
                 task.spins_on = None;

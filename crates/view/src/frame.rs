@@ -501,6 +501,7 @@ fn label(roster: &Roster, info: &zswap_lab::TaskInfo) -> String {
         Role::Worker => "W",
         Role::Spinner => "S",
         Role::Reader => "R",
+        Role::Kthread => "K",
     };
     let of_role = roster.tasks.iter().filter(|task| task.role == info.role);
     if of_role.count() > 1 {

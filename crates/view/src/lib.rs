@@ -20,6 +20,7 @@
 mod few;
 mod frame;
 pub mod scene;
+mod story;
 pub mod timeline;
 mod why;
 mod words;
@@ -29,5 +30,6 @@ pub use frame::{
     Alarm, CpuFrame, Frame, LockFrame, Mode, PoolFrame, Resched, SourceLine, Status, TaskFrame,
     Waiter, WaiterStatus, ZspageFrame, frame,
 };
+pub use story::{Moment, story};
 pub use why::{WhyLink, why};
 pub use words::{in_words_ns, in_words_signed_ns, nice_in_words};

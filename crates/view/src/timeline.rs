@@ -135,6 +135,7 @@ fn rank(role: Role) -> u8 {
         Role::Reader => 0,
         Role::Worker => 1,
         Role::Spinner => 2,
+        Role::Kthread => 3,
     }
 }
 

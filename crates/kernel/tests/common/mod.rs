@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "not every test uses every helper")]
 
 use kernel_sim::{Event, EventKind, Machine, MachineConfig, Task, TaskId};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// A machine whose invariants are checked after every event.
 pub fn machine(edit: impl FnOnce(&mut MachineConfig)) -> Machine {
@@ -11,6 +13,11 @@ pub fn machine(edit: impl FnOnce(&mut MachineConfig)) -> Machine {
     };
     edit(&mut config);
     Machine::new(config).expect("a machine that can be")
+}
+
+/// A machine of some CPUs with the default costs.
+pub fn with_cpus(cpus: u8) -> Machine {
+    machine(|config| config.cpus = cpus)
 }
 
 /// A machine of some CPUs without hardware costs, so that times are round.
@@ -57,4 +64,23 @@ pub fn times(events: &[Event], task: TaskId, kind: EventKind) -> Vec<u64> {
         .iter()
         .map(|event| event.at_ns)
         .collect()
+}
+
+/// How many records there are of a kind.
+pub fn count(events: &[Event], kind: EventKind) -> usize {
+    events.iter().filter(|event| event.kind == kind).count()
+}
+
+/// Pairs that tasks write down as they go.
+pub type Log = Rc<RefCell<Vec<(u64, u64)>>>;
+
+/// An empty log.
+pub fn log() -> Log {
+    Rc::new(RefCell::new(Vec::new()))
+}
+
+/// The text of the fault that a run ends with.
+pub fn fault_of(machine: &mut Machine) -> String {
+    let fault = machine.run_until(100_000_000);
+    fault.expect_err("a rule is broken").to_string()
 }

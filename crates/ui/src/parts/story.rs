@@ -143,6 +143,7 @@ fn cast(frame: &Frame) -> Html {
             { for line(Role::Reader, "reads its pages back, and matters most") }
             { for line(Role::Worker, "put pages away and take them back, at low priority") }
             { for line(Role::Spinner, "only computes") }
+            { for line(Role::Kthread, "the kernel's own, run for some µs now and then") }
             <li class="hint"><small>{"Nice is priority: −19 counts most, +19 least."}</small></li>
         </ul>
     }

@@ -123,7 +123,7 @@ pub struct Path {
 }
 
 /// A task: a circle for a reader, a square for a worker, a diamond for a
-/// spinner, with its short name in it.
+/// spinner, a hexagon for a kernel thread, with its short name in it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Token {
     /// What it is, unique in the scene. A token that keeps its key from one
@@ -168,6 +168,13 @@ impl Token {
                 let r = h * 1.16;
                 path("M0 # L# 0 L0 # L# 0 Z", &[-r, r, r, -r])
             }
+            Role::Kthread => {
+                let (r, s) = (h * 1.12, h * 0.56);
+                path(
+                    "M# 0 L# # L# # L# 0 L# # L# # Z",
+                    &[-r, -s, -h, s, -h, r, s, h, -s, h],
+                )
+            }
         }
     }
 }
@@ -179,6 +186,7 @@ pub fn role_class(role: Role) -> &'static str {
         Role::Reader => "reader",
         Role::Worker => "worker",
         Role::Spinner => "spinner",
+        Role::Kthread => "kthread",
     }
 }
 
