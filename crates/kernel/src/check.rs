@@ -171,7 +171,8 @@ impl Kernel {
                 .waiters
                 .iter()
                 .map(|task| self.tasks[task.index()].ticket);
-            let fifo = self.config.mutex.inheritance != Inheritance::Priority;
+            let by_priority = self.config.mutex.inheritance == Inheritance::Priority;
+            let fifo = !by_priority || lock.kind != LockKind::Mutex;
             if fifo && !tickets.is_sorted() {
                 return Err(format!("{name}: waiters are not in order of coming"));
             }

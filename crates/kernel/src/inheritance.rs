@@ -99,6 +99,9 @@ impl Kernel {
         let Some(lock) = self.task(task).waits_for else {
             return;
         };
+        if self.lock(lock).kind != LockKind::Mutex {
+            return;
+        }
         let waiters = &mut self.lock(lock).waiters;
         if let Some(at) = waiters.iter().position(|&waiter| waiter == task) {
             waiters.remove(at);

@@ -300,11 +300,12 @@ impl Kernel {
     pub(crate) fn wake_up_new(&mut self, task: TaskId, parent: TaskId) {
         let cpu = self.task(task).cpu;
         self.enqueue_as(cpu, task, Arrival::Forked);
-        let busy = self.cpu(cpu).donor.is_some();
         if parent == TaskId::NONE {
             return;
         }
-        if busy && !self.is_rt(task) {
+        let donor = self.cpu(cpu).donor;
+        let stays = |donor| !self.is_rt(task) && !self.displaces_idle(donor, task);
+        if donor.is_some_and(stays) {
             self.no_preemption(cpu);
         } else {
             self.wakeup_preempt(cpu, task);

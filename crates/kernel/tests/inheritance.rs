@@ -76,42 +76,49 @@ fn what_a_spinner_has_lent_ends_with_an_uncontended_unlock() {
     assert_eq!(weights(&mut machine, owner), [3121, 110]);
 }
 
+/// Tasks that take a spinlock for 0.1 ms each, 10 us after one another, by their
+/// nice values.
+fn spinners<const COUNT: usize>(machine: &mut Machine, nices: [i8; COUNT]) -> [TaskId; COUNT] {
+    let lock = machine.spin_lock("lock");
+    let mut from_ns = 0;
+    nices.map(|nice| {
+        let after_ns = from_ns;
+        from_ns += 10_000;
+        let body = move |task: Task| async move {
+            task.run_kernel(after_ns).await;
+            task.spin_lock_bh(lock).await;
+            task.run_kernel(100_000).await;
+            task.spin_unlock_bh(lock).await;
+        };
+        machine.spawn("task", nice, body).expect("a valid nice")
+    })
+}
+
 #[test]
 fn who_spins_on_a_spinlock_lends_nothing_and_stays_in_line() {
     let mut machine = inheriting(3);
-    let lock = machine.spin_lock("lock");
-    let tasks: Vec<TaskId> = [(0, 10), (10_000, 5), (20_000, -20)]
-        .into_iter()
-        .map(|(from_ns, nice)| {
-            let body = move |task: Task| async move {
-                task.run_kernel(from_ns).await;
-                task.spin_lock_bh(lock).await;
-                task.run_kernel(100_000).await;
-                task.spin_unlock_bh(lock).await;
-            };
-            machine.spawn("task", nice, body).expect("a valid nice")
-        })
-        .collect();
+    let tasks = spinners(&mut machine, [10, 5, -20]);
     machine.run_until(MS).expect("no rule is broken");
     let events = events(&mut machine);
-    let acquired = tasks.map_times(&events, EventKind::LockAcquire);
+    let acquired = tasks.map(|task| times(&events, task, EventKind::LockAcquire));
     assert_eq!(acquired, [[0], [100_000], [200_000]]);
-    assert!(
-        tasks
-            .map_times(&events, EventKind::Reweight)
-            .concat()
-            .is_empty()
-    );
+    let changed = tasks.map(|task| times(&events, task, EventKind::Reweight));
+    assert_eq!(changed.concat(), []);
 }
 
-trait MapTimes {
-    fn map_times(&self, events: &[kernel_sim::Event], kind: EventKind) -> Vec<Vec<u64>>;
-}
-
-impl MapTimes for Vec<TaskId> {
-    fn map_times(&self, events: &[kernel_sim::Event], kind: EventKind) -> Vec<Vec<u64>> {
-        self.iter().map(|&task| times(events, task, kind)).collect()
-    }
+#[test]
+fn a_reniced_spinner_keeps_its_place() {
+    let mut machine = inheriting(4);
+    let tasks = spinners(&mut machine, [0, 0, 0]);
+    let renices = move |task: Task| async move {
+        task.run_user(50_000).await;
+        task.set_user_nice(tasks[1], 5).expect("a valid nice");
+    };
+    machine.spawn("renices", 0, renices).expect("a valid nice");
+    machine.run_until(MS).expect("no rule is broken");
+    let events = events(&mut machine);
+    let acquired = tasks.map(|task| times(&events, task, EventKind::LockAcquire));
+    assert_eq!(acquired, [[0], [100_000], [200_000]]);
 }
 
 #[test]

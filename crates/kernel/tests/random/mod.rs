@@ -7,11 +7,12 @@
 
 use kernel_sim::{
     CpuMask, Hrtick, Inheritance, LagClamp, Machine, MachineConfig, Mutex, MutexOptions, Policy,
-    Preemption, SliceProtection, SpinLock, Task, TaskId, TaskOptions,
+    Preemption, RwLock, RwSem, SliceProtection, SpinLock, Task, TaskId, TaskOptions,
 };
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
@@ -20,15 +21,21 @@ use std::rc::Rc;
 /// How many locks of each kind a program has.
 pub const LOCKS: u8 = 3;
 
-/// So many cases, or as many as the environment asks for.
+/// So many cases, always the same, so that a test fails for what was changed;
+/// other ones if the environment asks for them (`PROPTEST_CASES`,
+/// `PROPTEST_RNG_SEED`).
 pub fn cases(normally: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok();
+    let asked = asked.and_then(|cases| cases.parse().ok());
+    let default = ProptestConfig::default();
     ProptestConfig {
-        cases: asked
-            .and_then(|cases| cases.parse().ok())
-            .unwrap_or(normally),
+        cases: asked.unwrap_or(normally),
+        rng_seed: match default.rng_seed {
+            RngSeed::Random => RngSeed::Fixed(0),
+            fixed @ RngSeed::Fixed(_) => fixed,
+        },
         failure_persistence: None,
-        ..ProptestConfig::default()
+        ..default
     }
 }
 
@@ -41,6 +48,7 @@ pub enum Step {
     Offer,
     Renice { who: u16, nice: i8 },
     Spin(Section),
+    Share(Shared),
     Lock(Section, Vec<Step>),
     Fork(TaskOptions, Vec<Step>),
 }
@@ -54,6 +62,15 @@ pub struct Section {
     pub released_in_order: bool,
     /// Time between one lock and the next, and with all of them, in ns.
     pub between_ns: u64,
+}
+
+/// A section under the reader/writer lock or semaphore; nothing is taken in it.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    pub writes: bool,
+    pub kernel_ns: u64,
+    /// Under the semaphore, for which one sleeps and under which one may.
+    pub sleep_ns: Option<u64>,
 }
 
 /// The tasks of a program, with what each does.
@@ -103,6 +120,15 @@ fn section(order: Order) -> impl Strategy<Value = Section> {
     })
 }
 
+fn shared() -> impl Strategy<Value = Shared> {
+    let sleep_ns = option::of(short_times_ns());
+    (any::<bool>(), short_times_ns(), sleep_ns).prop_map(|(writes, kernel_ns, sleep_ns)| Shared {
+        writes,
+        kernel_ns,
+        sleep_ns,
+    })
+}
+
 fn nice() -> impl Strategy<Value = i8> {
     prop_oneof![Just(0), -20..=19_i8]
 }
@@ -116,6 +142,7 @@ fn inner_step(order: Order) -> impl Strategy<Value = Step> {
         1 => Just(Step::Offer),
         1 => (0..12_u16, nice()).prop_map(|(who, nice)| Step::Renice { who, nice }),
         2 => section(order).prop_map(Step::Spin),
+        2 => shared().prop_map(Step::Share),
     ]
 }
 
@@ -232,9 +259,11 @@ pub fn without_costs(config: MachineConfig) -> MachineConfig {
 
 /// What the tasks of a program share.
 #[derive(Clone)]
-struct Shared {
+struct Locks {
     mutexes: Rc<[Mutex]>,
     spins: Rc<[SpinLock]>,
+    rw_sem: RwSem,
+    rw_lock: RwLock,
     names: Rc<RefCell<Vec<String>>>,
 }
 
@@ -259,55 +288,58 @@ pub fn start(config: &MachineConfig, program: &Program) -> Started {
     let mutex = |number| machine.mutex(format!("m{number}"));
     let mutexes = (0..LOCKS).map(mutex).collect();
     let spin_lock = |number| machine.spin_lock(format!("s{number}"));
-    let shared = Shared {
+    let locks = Locks {
         mutexes,
         spins: (0..LOCKS).map(spin_lock).collect(),
+        rw_sem: machine.rw_sem("rw_sem"),
+        rw_lock: machine.rw_lock("rw_lock"),
         names: Rc::default(),
     };
     for (number, (options, steps)) in program.iter().enumerate() {
         let name = format!("t{number}");
-        let (steps, mine) = (steps.clone(), shared.clone());
-        shared.names.borrow_mut().push(name.clone());
+        let (steps, mine) = (steps.clone(), locks.clone());
+        locks.names.borrow_mut().push(name.clone());
         machine
             .spawn_with(name, *options, |task| perform(task, steps, mine))
             .expect("options that can be");
     }
     Started {
         machine,
-        names: shared.names,
+        names: locks.names,
     }
 }
 
-fn perform(task: Task, steps: Vec<Step>, shared: Shared) -> Body {
+fn perform(task: Task, steps: Vec<Step>, locks: Locks) -> Body {
     Box::pin(async move {
         for step in steps {
             match step {
-                Step::Lock(section, inner) => lock(&task, &section, inner, &shared).await,
-                Step::Fork(options, steps) => fork(&task, options, steps, &shared),
-                step => simple(&task, step, &shared).await,
+                Step::Lock(section, inner) => lock(&task, &section, inner, &locks).await,
+                Step::Fork(options, steps) => fork(&task, options, steps, &locks),
+                step => simple(&task, step, &locks).await,
             }
         }
     })
 }
 
-fn fork(task: &Task, options: TaskOptions, steps: Vec<Step>, shared: &Shared) {
-    let number = shared.names.borrow().len();
+fn fork(task: &Task, options: TaskOptions, steps: Vec<Step>, locks: &Locks) {
+    let number = locks.names.borrow().len();
     let name = format!("t{number}");
-    shared.names.borrow_mut().push(name.clone());
-    let mine = shared.clone();
+    locks.names.borrow_mut().push(name.clone());
+    let mine = locks.clone();
     let forked = task.spawn(name, options, |task| perform(task, steps, mine));
     let forked = forked.expect("options that can be");
     assert_eq!(usize::from(forked.0), number, "numbered as named");
 }
 
-async fn simple(task: &Task, step: Step, shared: &Shared) {
+async fn simple(task: &Task, step: Step, locks: &Locks) {
     match step {
         Step::User(ns) => task.run_user(ns).await,
         Step::Kernel(ns) => task.run_kernel(ns).await,
         Step::Sleep(ns) => task.sleep(ns).await,
         Step::Offer => task.cond_resched().await,
         Step::Renice { who, nice } => renice(task, who, nice),
-        Step::Spin(section) => spin(task, &section, shared).await,
+        Step::Spin(section) => spin(task, &section, locks).await,
+        Step::Share(section) => share(task, &section, locks).await,
         Step::Lock(..) | Step::Fork(..) => unreachable!("not a simple step"),
     }
 }
@@ -318,26 +350,58 @@ fn renice(task: &Task, who: u16, nice: i8) {
     task.set_user_nice(who, nice).expect("a valid nice");
 }
 
-async fn lock(task: &Task, section: &Section, inner: Vec<Step>, shared: &Shared) {
+async fn lock(task: &Task, section: &Section, inner: Vec<Step>, locks: &Locks) {
     for &number in &section.locks {
-        task.mutex_lock(shared.mutexes[usize::from(number)]).await;
+        task.mutex_lock(locks.mutexes[usize::from(number)]).await;
         task.run_kernel(section.between_ns).await;
     }
     for step in inner {
-        simple(task, step, shared).await;
+        simple(task, step, locks).await;
     }
     for number in section.releases() {
-        task.mutex_unlock(shared.mutexes[usize::from(number)]).await;
+        task.mutex_unlock(locks.mutexes[usize::from(number)]).await;
     }
 }
 
-async fn spin(task: &Task, section: &Section, shared: &Shared) {
+async fn spin(task: &Task, section: &Section, locks: &Locks) {
     for &number in &section.locks {
-        task.spin_lock_bh(shared.spins[usize::from(number)]).await;
+        task.spin_lock_bh(locks.spins[usize::from(number)]).await;
         task.run_kernel(section.between_ns).await;
     }
     for number in section.releases() {
-        task.spin_unlock_bh(shared.spins[usize::from(number)]).await;
+        task.spin_unlock_bh(locks.spins[usize::from(number)]).await;
+    }
+}
+
+async fn share(task: &Task, section: &Shared, locks: &Locks) {
+    let Some(sleep_ns) = section.sleep_ns else {
+        return share_spinning(task, section, locks).await;
+    };
+    if section.writes {
+        task.down_write(locks.rw_sem).await;
+    } else {
+        task.down_read(locks.rw_sem).await;
+    }
+    task.run_kernel(section.kernel_ns).await;
+    task.sleep(sleep_ns).await;
+    if section.writes {
+        task.up_write(locks.rw_sem).await;
+    } else {
+        task.up_read(locks.rw_sem).await;
+    }
+}
+
+async fn share_spinning(task: &Task, section: &Shared, locks: &Locks) {
+    if section.writes {
+        task.write_lock(locks.rw_lock).await;
+    } else {
+        task.read_lock(locks.rw_lock).await;
+    }
+    task.run_kernel(section.kernel_ns).await;
+    if section.writes {
+        task.write_unlock(locks.rw_lock).await;
+    } else {
+        task.read_unlock(locks.rw_lock).await;
     }
 }
 
@@ -362,6 +426,7 @@ impl Step {
             Step::User(ns) | Step::Kernel(ns) => *ns,
             Step::Sleep(_) | Step::Offer | Step::Renice { .. } => 0,
             Step::Spin(section) => section.cost_ns(),
+            Step::Share(section) => section.kernel_ns,
             Step::Lock(section, inner) => section.cost_ns() + cost_ns(inner),
             Step::Fork(_, steps) => cost_ns(steps),
         }
