@@ -73,8 +73,14 @@ impl Kernel {
         }
     }
 
-    /// A task has left its CPU: who spins on a lock that it owns stops.
+    /// A task has left its CPU: who spins on a lock that it owns stops, or on one
+    /// that was handed to it and that it has not picked up yet.
     pub(crate) fn kick_watchers(&mut self, owner: TaskId) {
+        if let Some(lock) = self.task(owner).waits_for
+            && self.lock(lock).owner == Some(owner)
+        {
+            self.kick_lock(lock);
+        }
         for number in 0..self.task(owner).held.len() {
             let lock = self.task(owner).held[number];
             self.kick_lock(lock);

@@ -135,10 +135,8 @@ proptest! {
         for _ in 0..cpus {
             start(&mut machine, &loads_per_cpu);
         }
-        // Without the timer a slice ends a tick late, too. The costs of a switch
-        // and of a few interrupts are within the section.
-        let late_ns = if hrtick == Hrtick::Off { 1_000_000_000 / u64::from(hz) } else { 0 };
-        let extra_ns = SPIN_MAX_NS + late_ns;
+        // The costs of a switch and of a few interrupts are within the section.
+        let extra_ns = SPIN_MAX_NS;
         for step in 1..=steps(cpus) {
             prop_assert_eq!(machine.run_until(step * STEP_NS), Ok(()));
             let starving: Vec<Starving> = machine
