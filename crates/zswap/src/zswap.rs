@@ -8,7 +8,7 @@ use kernel_sim::{CpuId, Machine, Stream};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use zswap_mm::zsmalloc::ZsPoolError;
-use zswap_mm::{CodecMemo, CodecMemoOptions, Failslab, PAGE_SIZE, SwapIndex, SwapSlot};
+use zswap_mm::{CodecMemo, CodecMemoOptions, Compressor, Failslab, PAGE_SIZE, SwapIndex, SwapSlot};
 use zswap_mm::{XarrayPer64M, ZsHandle, ZsPool, ZsPoolOptions};
 
 /// What zswap is made of.
@@ -67,11 +67,16 @@ pub struct Zswap {
 }
 
 impl Zswap {
-    /// A fresh zswap whose locks belong to `machine`.
+    /// A fresh zswap whose locks belong to `machine` and whose pages go through
+    /// `codec`, a transform of the design's algorithm.
     ///
     /// # Errors
     /// If the pool cannot be created.
-    pub fn new(machine: &mut Machine, options: ZswapOptions) -> Result<Zswap, ZsPoolError> {
+    pub fn new(
+        machine: &mut Machine,
+        options: ZswapOptions,
+        codec: Box<dyn Compressor>,
+    ) -> Result<Zswap, ZsPoolError> {
         let ZswapOptions {
             design,
             costs,
@@ -79,7 +84,6 @@ impl Zswap {
             seed,
         } = options;
         let pool = ZsPool::new("zswap0", ZsPoolOptions::default())?;
-        let codec = design.algorithm.new_compressor();
         let cpus = machine.cpus();
         let context = |cpu: &CpuId| AcompCtx::new(machine, design, *cpu);
         let contexts: Vec<AcompCtx> = cpus.iter().map(context).collect();

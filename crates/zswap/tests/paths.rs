@@ -86,7 +86,8 @@ fn run_mix_for(mix_ns: u64, design: Design, preempt: Preemption, seed: u64, faul
         slots: SLOTS * TASKS,
         seed,
     };
-    let zswap = Rc::new(Zswap::new(&mut machine, options).expect("no failure is injected"));
+    let codec = design.algorithm.new_compressor();
+    let zswap = Rc::new(Zswap::new(&mut machine, options, codec).expect("no failure is injected"));
     if faults > 0 {
         let index = Failslab::per_million(faults, seed ^ 1).only_at(AllocSite::IndexNode);
         zswap.inject_faults(Failslab::per_million(faults, seed), index);
