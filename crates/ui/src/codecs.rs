@@ -68,7 +68,7 @@ impl Codecs {
 pub fn load(then: impl FnOnce(Result<Codecs, String>) + 'static) {
     let promise = load_codecs().unwrap_or_else(|error| Promise::reject(&error));
     let failed = |error: &JsValue| {
-        let error = js_sys::JsString::from(js_sys::Object::from(error.clone()).to_string());
+        let error = js_sys::Object::from(error.clone()).to_string();
         format!("The file with its compressor could not be loaded ({error})")
     };
     // One of the two is called, once; it takes what it is to call along.

@@ -125,7 +125,7 @@ mod tests {
     fn replays() -> Replays {
         let mut scenario = Scenario::named("b1-1cpu").expect("built in");
         scenario.set("duration_s", "1").expect("a duration");
-        Replays::new(scenario, 1)
+        Replays::new(scenario, 1, Codecs::default())
     }
 
     fn window(replays: &mut Replays, number: u64) -> Recording {
