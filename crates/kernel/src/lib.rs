@@ -37,6 +37,7 @@
 //! ```
 
 mod accelerator;
+mod asks;
 mod background;
 mod balance;
 mod check;
