@@ -32,10 +32,11 @@ pub fn run(args: &RunArgs) -> Result<(), CliError> {
     let scenario = args.scenario.load()?;
     let mut report = Report::new(&scenario);
     let first = args.seed.unwrap_or(scenario.seed);
-    for number in 0..args.runs {
-        let seed = first
-            .checked_add(number)
-            .ok_or(CliError::SeedTooLarge { first })?;
+    // Said before the first run, which may take long.
+    let last = first
+        .checked_add(args.runs - 1)
+        .ok_or(CliError::SeedTooLarge { first })?;
+    for seed in first..=last {
         report.runs.push(run_once(&scenario, seed)?);
     }
     if args.json {

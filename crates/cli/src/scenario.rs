@@ -2,7 +2,12 @@
 
 use crate::output::CliError;
 use clap::Args;
+use std::fs::File;
+use std::io::{self, Read};
 use zswap_lab::Scenario;
+
+/// No scenario is longer; what is, is something else, perhaps without an end.
+const FILE_MAX_BYTES: u64 = 1 << 20;
 
 /// A scenario with its settings.
 #[derive(Args)]
@@ -29,6 +34,9 @@ impl ScenarioArgs {
             let (key, value) = set
                 .split_once('=')
                 .ok_or_else(|| CliError::SetForm(set.clone()))?;
+            if key.trim().is_empty() {
+                return Err(CliError::SetForm(set.clone()));
+            }
             pairs.push((key.trim(), value.trim()));
         }
         Ok(pairs)
@@ -40,7 +48,7 @@ fn find(name: &str) -> Result<Scenario, CliError> {
     if let Some(scenario) = Scenario::named(name) {
         return Ok(scenario);
     }
-    let text = std::fs::read_to_string(name).map_err(|error| CliError::NoScenario {
+    let text = read(name).map_err(|error| CliError::NoScenario {
         got: name.to_owned(),
         error,
     })?;
@@ -51,4 +59,16 @@ fn find(name: &str) -> Result<Scenario, CliError> {
         file: name.to_owned(),
         error,
     })
+}
+
+fn read(name: &str) -> io::Result<String> {
+    let mut text = String::new();
+    let length = File::open(name)?
+        .take(FILE_MAX_BYTES + 1)
+        .read_to_string(&mut text)?;
+    if length as u64 > FILE_MAX_BYTES {
+        let what = format!("longer than {FILE_MAX_BYTES} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+    }
+    Ok(text)
 }

@@ -130,6 +130,51 @@ fn a_wrong_call_is_status_2_and_one_line_that_helps() {
 }
 
 #[test]
+fn a_file_without_end_or_an_odd_one_is_status_2_and_one_line() {
+    let odd = std::env::temp_dir().join(format!("zswap-sim-odd-{}.toml", std::process::id()));
+    let path = odd.to_string_lossy().into_owned();
+    let too_long = [b"# ".as_slice(), &[b'x'; 1 << 20]].concat();
+    for (bytes, part) in [
+        (too_long.as_slice(), "longer than 1048576 bytes"),
+        (b"\xff\xfe\x00", "UTF-8"),
+        (b"a = [[[[", "line 1"),
+        (b"workers = 4", "no key workers"),
+        (b"cpus = 1e400", "cpus"),
+    ] {
+        std::fs::write(&odd, bytes).expect("a temporary file");
+        is_refused(&["run", &path], part);
+        is_refused(&["explain", &path], part);
+    }
+    std::fs::remove_file(odd).expect("it was there");
+    is_refused(&["run", "."], "zswap-sim list");
+    if cfg!(target_os = "linux") {
+        is_refused(&["run", "/dev/zero"], "longer than 1048576 bytes");
+    }
+}
+
+#[test]
+fn settings_without_a_key_and_seeds_that_run_out_are_refused_before_any_run() {
+    is_refused(&["run", "b1-1cpu", "--set", "=1"], "KEY=VALUE");
+    is_refused(&["run", "b1-1cpu", "--set", " = "], "KEY=VALUE");
+    // So long a run would take more than the time that a test has.
+    let seed = (u64::MAX - 9_000).to_string();
+    let args = ["run", "b1-8cpu", "--seed", &seed, "--runs", "10000"];
+    is_refused(
+        &[&args[..], &["--set", "duration_s=600"]].concat(),
+        "--seed",
+    );
+}
+
+fn is_refused(args: &[&str], part: &str) {
+    let output = sim(args);
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    let error = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(error.trim_end().lines().count(), 1, "{error}");
+    assert!(error.contains(part), "{error} / {part}");
+}
+
+#[test]
 fn the_list_names_scenarios_and_keys() {
     let list = stdout(&sim(&["list"]));
     for part in [
