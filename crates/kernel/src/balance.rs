@@ -235,10 +235,10 @@ impl Kernel {
         let now_ns = self.now_ns;
         let (mut util, mut runnable, mut load, mut delayed) = (0, 0, 0, 0);
         for &task in &state.attached {
-            let pelt = &self.tasks[task.index()].pelt;
-            load += self.task_load(task);
-            util += pelt.running(now_ns);
-            runnable += pelt.runnable(now_ns);
+            let shares = self.tasks[task.index()].pelt.shares(now_ns);
+            load += self.weighted(task, shares.queued);
+            util += shares.running;
+            runnable += shares.runnable;
             delayed += u64::from(self.entities[task].delayed);
         }
         let real_time = state.rt.len() as u64;
