@@ -186,6 +186,10 @@ impl Kernel {
 
     /// One pass for `dst` (step 5).
     fn load_balance(&mut self, dst: CpuId, kind: Kind) -> Outcome {
+        if kind == Kind::NewlyIdle && !self.has_spare_tasks(dst) {
+            self.overloaded = false;
+            return Outcome::Balanced;
+        }
         let groups: Vec<Group> = self.cpu_ids().map(|cpu| self.group(cpu)).collect();
         self.overloaded = groups.iter().any(|group| group.nr > 1);
         if kind != Kind::NewlyIdle {
@@ -221,6 +225,12 @@ impl Kernel {
             self.cpu(src).push_to = Some(dst);
             self.resched_full(src);
         }
+    }
+
+    /// Whether an idle CPU could take something from another: one with a single
+    /// task gives none. Decides most newidle passes without statistics.
+    fn has_spare_tasks(&self, dst: CpuId) -> bool {
+        self.nr_running(dst) > 0 || self.cpu_ids().any(|cpu| self.nr_running(cpu) > 1)
     }
 
     /// `nr_running`: queued tasks of all classes, delayed sleepers included.

@@ -7,10 +7,12 @@
 //!
 //! Left out: what a layer above makes of the records.
 
+mod event_loop;
 mod measure;
 mod pingpong;
 mod workers;
 
+pub use event_loop::EventLoop;
 pub use measure::{Clock, Count, Rate, rates};
 pub use pingpong::PingPong;
 pub use workers::{TASKS_PER_CPU, Workers};

@@ -2,7 +2,7 @@
 //! of one run mean much: everything is measured in turn, on one thread.
 
 #[cfg(not(target_arch = "wasm32"))]
-mod peers;
+mod nexosim;
 
 #[cfg(not(target_arch = "wasm32"))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -15,9 +15,9 @@ fn main() {}
 
 #[cfg(not(target_arch = "wasm32"))]
 mod native {
-    use crate::peers;
+    use crate::nexosim;
     use cpu_time::ThreadTime;
-    use kernel_bench::{Count, PingPong, Rate, TASKS_PER_CPU, Workers, rates};
+    use kernel_bench::{Count, EventLoop, PingPong, Rate, TASKS_PER_CPU, Workers, rates};
     use std::error::Error;
     use std::time::Duration;
 
@@ -49,8 +49,8 @@ mod native {
 
     fn works() -> Result<Vec<Named>, Box<dyn Error>> {
         let mut pingpong = PingPong::new()?;
-        let mut nexosim = peers::nexosim::PingPong::new()?;
-        let mut heap = peers::binary_heap::Loop::new();
+        let mut nexosim = nexosim::PingPong::new()?;
+        let mut heap = EventLoop::new();
         Ok(vec![
             ("kernel.native.1cpu", Unit::Events, per_cpu(1)?),
             ("kernel.native.8cpu", Unit::Events, per_cpu(8)?),

@@ -8,8 +8,10 @@
 //! | `kernel.pingpong` | turns per second of two tasks that hand a mutex to and fro |
 //! | `peer.nexosim` | the same of two models of NeXosim |
 //! | `peer.binary_heap` | events per second of a bare event loop that does nothing |
+//! | `peer.wasm.binary_heap` | the same in headless Chromium |
 //!
-//! The native ones are measured in turn in one run, so that their ratios hold.
+//! The native ones are measured in turn in one run, and those in wasm in another,
+//! so that the ratios within each hold.
 //! The crate that measures is not part of the workspace: what it compares with
 //! stays out of the application's lock file.
 
@@ -25,7 +27,7 @@ pub const NATIVE: &[&str] = &[
     "peer.nexosim",
     "peer.binary_heap",
 ];
-pub const WASM: &[&str] = &["kernel.wasm"];
+pub const WASM: &[&str] = &["kernel.wasm", "peer.wasm"];
 
 const MANIFEST: &str = "crates/kernel/bench/Cargo.toml";
 

@@ -1,7 +1,7 @@
 //! A bare event loop: pop the earliest, push what follows from it. What a
 //! discrete-event simulation costs at least that does nothing else.
 
-use kernel_bench::Count;
+use crate::measure::Count;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -15,14 +15,16 @@ const SPREAD_BITS: u32 = 12;
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The loop with its queue of (time, order of coming, event).
-pub struct Loop {
+pub struct EventLoop {
     queue: BinaryHeap<Reverse<(u64, u64, u64)>>,
     seq: u64,
 }
 
-impl Loop {
-    pub fn new() -> Loop {
-        let mut empty = Loop {
+impl EventLoop {
+    /// The loop before its first event.
+    #[must_use]
+    pub fn new() -> EventLoop {
+        let mut empty = EventLoop {
             queue: BinaryHeap::new(),
             seq: 0,
         };
@@ -37,6 +39,7 @@ impl Loop {
             .push(Reverse((now_ns + after_ns, self.seq, event)));
     }
 
+    /// Goes on for a part; events are what counts.
     pub fn step(&mut self) -> Count {
         for _ in 0..PART {
             if let Some(Reverse((at_ns, _, event))) = self.queue.pop() {
@@ -44,5 +47,11 @@ impl Loop {
             }
         }
         Count(PART)
+    }
+}
+
+impl Default for EventLoop {
+    fn default() -> EventLoop {
+        EventLoop::new()
     }
 }
