@@ -303,9 +303,6 @@ impl Kernel {
     /// Lets a CPU act until it has to wait for time to pass, or gives the task
     /// that it polls. After a fault nothing acts.
     fn settle(&mut self, cpu: CpuId) -> Option<TaskId> {
-        if self.fault.is_some() {
-            return None;
-        }
         let polls = self.settle_cpu(cpu);
         if polls.is_none() {
             self.refresh(cpu);
