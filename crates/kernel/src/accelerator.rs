@@ -158,7 +158,7 @@ impl Service for AcceleratorOptions {
             Direction::Out => self.compress_page_ns,
             Direction::Back => self.decompress_page_ns,
         };
-        now_ns + command.pages * page_ns
+        now_ns.saturating_add(command.pages.saturating_mul(page_ns))
     }
 }
 

@@ -31,6 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::asks::Thing;
 use crate::event::EventKind;
 use crate::ids::TaskId;
 use crate::kernel::Kernel;
@@ -54,7 +55,7 @@ impl Completion {
         self.0
     }
 
-    fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -165,20 +166,39 @@ impl Task {
     }
 
     /// Takes one of what is done without waiting; says whether there was one.
+    #[track_caller]
     #[must_use]
     pub fn try_wait_for_completion(&self, completion: Completion) -> bool {
-        self.kernel.borrow_mut().try_wait(completion)
+        self.on_completion(completion, |kernel| kernel.try_wait(completion))
     }
 
     /// Whether a waiter would go straight through.
+    #[track_caller]
     #[must_use]
     pub fn completion_done(&self, completion: Completion) -> bool {
-        self.kernel.borrow_mut().completion_done(completion)
+        self.on_completion(completion, |kernel| kernel.completion_done(completion))
     }
 
     /// Makes a completion as good as new, to be used once more.
+    #[track_caller]
     pub fn reinit_completion(&self, completion: Completion) {
-        self.kernel.borrow_mut().reinit_completion(completion);
+        self.on_completion(completion, |kernel| kernel.reinit_completion(completion));
+    }
+
+    /// Runs `act` on the kernel, called from this place.
+    #[track_caller]
+    fn on_completion<T: Default>(
+        &self,
+        completion: Completion,
+        act: impl FnOnce(&mut Kernel) -> T,
+    ) -> T {
+        let kernel = &mut *self.kernel.borrow_mut();
+        let thing = Thing::Completion(completion);
+        if kernel.asks_about(thing, self.id(), Location::caller()) {
+            act(kernel)
+        } else {
+            T::default()
+        }
     }
 
     /// Lets one waiter through.
@@ -212,7 +232,9 @@ impl Future for WaitForCompletion<'_> {
         let kernel = &mut *shared.borrow_mut();
         let (task, completion) = (self.task, self.completion);
         if !core::mem::replace(&mut self.started, true) {
-            kernel.at(task, self.place);
+            if !kernel.asks_about(Thing::Completion(completion), task, self.place) {
+                return Poll::Pending;
+            }
             kernel.enter_kernel(task);
             let does = |kernel: &Kernel| {
                 let name = &kernel.objects.completions[completion.index()].name;
@@ -257,7 +279,9 @@ impl<'a> Complete<'a> {
 
     fn start(&mut self, kernel: &mut Kernel) -> Poll<()> {
         let (task, completion) = (self.task, self.completion);
-        kernel.at(task, self.place);
+        if !kernel.asks_about(Thing::Completion(completion), task, self.place) {
+            return Poll::Pending;
+        }
         kernel.enter_kernel(task);
         kernel.preempt_disable(task);
         kernel.emit(

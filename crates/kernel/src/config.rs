@@ -127,6 +127,8 @@ pub enum ConfigError {
     Hz(u32),
     /// The length of a slice.
     BaseSlice(u64),
+    /// A cost, by its name.
+    Cost(&'static str, u64),
 }
 
 impl fmt::Display for ConfigError {
@@ -143,11 +145,17 @@ impl fmt::Display for ConfigError {
             ConfigError::BaseSlice(ns) => {
                 write!(f, "base_slice_ns is {ns}; it takes 1000 to 1000000000")
             }
+            ConfigError::Cost(name, ns) => {
+                write!(f, "{name} is {ns}; it takes 0 to {COST_MAX_NS}")
+            }
         }
     }
 }
 
 impl core::error::Error for ConfigError {}
+
+/// The largest cost of anything, in ns.
+const COST_MAX_NS: u64 = 1_000_000_000;
 
 /// A machine.
 #[derive(Clone, Debug)]
@@ -246,7 +254,21 @@ impl MachineConfig {
         if !(1_000..=1_000_000_000).contains(&self.base_slice_ns) {
             return Err(ConfigError::BaseSlice(self.base_slice_ns));
         }
-        Ok(())
+        self.check_costs()
+    }
+
+    fn check_costs(&self) -> Result<(), ConfigError> {
+        let costs = [
+            ("switch_ns", self.switch_ns),
+            ("timer_irq_ns", self.timer_irq_ns),
+            ("wake_ns", self.wake_ns),
+            ("ipi_ns", self.ipi_ns),
+            ("line_ns", self.line_ns),
+        ];
+        match costs.into_iter().find(|&(_, ns)| ns > COST_MAX_NS) {
+            Some((name, ns)) => Err(ConfigError::Cost(name, ns)),
+            None => Ok(()),
+        }
     }
 
     /// Length of a tick in ns.

@@ -135,7 +135,8 @@ impl Default for RamdiskOptions {
 
 impl Service for RamdiskOptions {
     fn submit_ns(&self, command: &Command) -> u64 {
-        self.submit_ns + command.pages * self.copy_page_ns
+        let copy_ns = command.pages.saturating_mul(self.copy_page_ns);
+        self.submit_ns.saturating_add(copy_ns)
     }
 
     fn irq_ns(&self) -> Option<u64> {
@@ -208,8 +209,9 @@ impl Service for Ssd {
             Direction::Back => self.options.read_latency_ns,
             Direction::Out => self.options.write_latency_ns,
         };
-        let starts_ns = self.link_free_ns.max(now_ns + latency_ns);
-        self.link_free_ns = starts_ns + command.pages * self.options.transfer_page_ns;
+        let starts_ns = self.link_free_ns.max(now_ns.saturating_add(latency_ns));
+        let transfer_ns = command.pages.saturating_mul(self.options.transfer_page_ns);
+        self.link_free_ns = starts_ns.saturating_add(transfer_ns);
         self.link_free_ns
     }
 }
@@ -274,16 +276,25 @@ impl Disk {
             tracks => {
                 let all = track(options.pages).max(1);
                 let more_ns = options.full_seek_ns.saturating_sub(options.next_track_ns);
-                options.next_track_ns + more_ns * tracks.min(all) / all
+                let share = u128::from(more_ns) * u128::from(tracks.min(all)) / u128::from(all);
+                // It is a part of `more_ns`.
+                let share = u64::try_from(share).unwrap_or(more_ns);
+                options.next_track_ns.saturating_add(share)
             }
         }
     }
 
     /// Time until a page comes round, from `at_ns` on.
     fn rotation_wait_ns(&self, at_ns: u64, page: u64) -> u64 {
-        let rotation_ns = (self.track_pages() * self.options.page_ns).max(1);
-        let page_at_ns = page % self.track_pages() * self.options.page_ns;
-        (page_at_ns + rotation_ns - at_ns % rotation_ns) % rotation_ns
+        let [track_pages, page_ns] = [self.track_pages(), self.options.page_ns].map(u128::from);
+        let rotation_ns = (track_pages * page_ns).max(1);
+        let page_at_ns = u128::from(page) % track_pages * page_ns;
+        let stands_at_ns = u128::from(at_ns) % rotation_ns;
+        let wait_ns = match page_at_ns.checked_sub(stands_at_ns) {
+            Some(ahead_ns) => ahead_ns,
+            None => rotation_ns - (stands_at_ns - page_at_ns),
+        };
+        u64::try_from(wait_ns).unwrap_or(u64::MAX)
     }
 }
 
@@ -301,10 +312,11 @@ impl Service for Disk {
     }
 
     fn serve(&mut self, now_ns: u64, command: &Command) -> u64 {
-        let there_ns = now_ns + self.seek_ns(command.first_page);
-        let starts_ns = there_ns + self.rotation_wait_ns(there_ns, command.first_page);
-        self.head = command.first_page + command.pages;
-        starts_ns + command.pages * self.options.page_ns
+        let there_ns = now_ns.saturating_add(self.seek_ns(command.first_page));
+        let starts_ns =
+            there_ns.saturating_add(self.rotation_wait_ns(there_ns, command.first_page));
+        self.head = command.first_page.saturating_add(command.pages);
+        starts_ns.saturating_add(command.pages.saturating_mul(self.options.page_ns))
     }
 }
 

@@ -5,6 +5,7 @@
 //! borrows it for one step and never across an await.
 
 use crate::agenda::Agenda;
+use crate::asks::Polled;
 use crate::config::MachineConfig;
 use crate::cpu::Cpu;
 use crate::event::{Event, EventKind};
@@ -20,10 +21,19 @@ use crate::rng::Stream;
 use crate::spawn::Newborn;
 use crate::timer::Timers;
 use crate::trace::{Sites, Trace};
-use core::panic::Location;
 
 /// A time that never comes.
 pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The end of time, in 146 years: what comes later does not come to pass, and
+/// sums of a moment before it and a cost do not run over.
+pub(crate) const LATEST_NS: u64 = 1 << 62;
+
+/// The moment so long after another one; it comes, if only after the end of
+/// time.
+pub(crate) fn moment_after(now_ns: u64, ns: u64) -> u64 {
+    now_ns.saturating_add(ns).min(NEVER - 1)
+}
 
 /// What a task does next when it has its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,6 +119,7 @@ pub(crate) struct Kernel {
     pub random: Stream,
     /// The bodies of tasks that running tasks have forked.
     pub newborn: Newborn,
+    pub polled: Polled,
     pub fault: Option<Fault>,
 }
 
@@ -144,6 +155,7 @@ impl Kernel {
             nr_idle_scan: count.into(),
             random,
             newborn: Newborn::default(),
+            polled: Polled::default(),
             fault: None,
         }
     }
@@ -176,11 +188,6 @@ impl Kernel {
     /// The task that a CPU runs.
     pub fn curr(&self, cpu: CpuId) -> Option<TaskId> {
         self.cpus[cpu.index()].curr
-    }
-
-    /// Remembers the source line that a task asks from.
-    pub fn at(&mut self, task: TaskId, place: &'static Location<'static>) {
-        self.tasks[task.index()].site = self.sites.number(place);
     }
 
     /// A task that asks for something only the kernel can do is in the kernel.

@@ -38,6 +38,7 @@
 
 mod accelerator;
 mod agenda;
+mod asks;
 mod background;
 mod balance;
 mod check;

@@ -99,7 +99,7 @@ impl Kernel {
     }
 
     pub(crate) fn new_lock(&mut self, name: String, kind: LockKind) -> LockId {
-        let id = LockId(u16::try_from(self.locks.len()).unwrap_or(u16::MAX));
+        let id = LockId(self.number_for(self.locks.len(), "locks"));
         self.locks.push(Lock {
             name,
             kind,

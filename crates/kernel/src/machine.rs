@@ -8,12 +8,13 @@
 //! 4. An interrupt and a context switch take time in which the task makes no
 //!    progress; requests to reschedule are looked at when it ends.
 
+use crate::asks::Polled;
 use crate::config::{ConfigError, MachineConfig};
 use crate::cpu::Next;
 use crate::event::{Event, EventKind};
 use crate::fault::Fault;
 use crate::ids::{CpuId, TaskId};
-use crate::kernel::{Kernel, NEVER, Op};
+use crate::kernel::{Kernel, LATEST_NS, NEVER, Op, moment_after};
 use crate::lock::{LockInfo, LockKind};
 use crate::mutex::Mutex;
 use crate::spawn::TaskFuture;
@@ -72,11 +73,13 @@ impl Machine {
         )
     }
 
-    /// Runs everything that happens up to and including `until_ns`.
+    /// Runs everything that happens up to and including `until_ns`, and not
+    /// beyond the end of time at 2^62 ns. A time that has passed changes nothing.
     ///
     /// # Errors
     /// If a task breaks a rule; the machine then stays where it is.
     pub fn run_until(&mut self, until_ns: u64) -> Result<(), Fault> {
+        let until_ns = until_ns.min(LATEST_NS);
         let cpus = self.kernel.borrow().cpu_ids();
         for cpu in cpus {
             self.drive(|kernel| {
@@ -97,13 +100,13 @@ impl Machine {
         let shared = Rc::clone(&self.kernel);
         let mut kernel = shared.borrow_mut();
         while let Some(task) = go_on(&mut kernel)? {
+            kernel.polled = Polled::begins(task);
             drop(kernel);
             let ended = self.poll(task);
             kernel = shared.borrow_mut();
             kernel.has_polled(task, ended);
-            if !kernel.newborn.0.is_empty() {
-                let newborn = kernel.newborn.0.drain(..);
-                self.futures.extend(newborn.map(Some));
+            for (id, body) in kernel.newborn.0.drain(..) {
+                self.give_body(id, body);
             }
         }
         Ok(())
@@ -121,10 +124,19 @@ impl Machine {
         ended
     }
 
-    /// The name that a task was created with.
+    pub(crate) fn give_body(&mut self, id: TaskId, body: TaskFuture) {
+        if self.futures.len() <= id.index() {
+            self.futures.resize_with(id.index() + 1, || None);
+        }
+        self.futures[id.index()] = Some(body);
+    }
+
+    /// The name that a task was created with; empty if there is no such task.
     #[must_use]
     pub fn task_name(&self, task: TaskId) -> String {
-        self.kernel.borrow().tasks[task.index()].name.clone()
+        let kernel = self.kernel.borrow();
+        let task = kernel.tasks.get(task.index());
+        task.map_or_else(String::new, |task| task.name.clone())
     }
 
     /// The time, in virtual ns.
@@ -178,10 +190,17 @@ impl Machine {
         kernel.locks.iter().map(info).collect()
     }
 
-    /// CPU time that a task has had, in ns, up to the last accounting.
+    /// CPU time that a task has had, in ns, up to the last accounting; 0 if
+    /// there is no such task.
     #[must_use]
     pub fn cpu_time_ns(&self, task: TaskId) -> u64 {
-        self.kernel.borrow().entities[task].sum_exec_ns
+        let kernel = self.kernel.borrow();
+        let exists = task.index() < kernel.tasks.len();
+        if exists {
+            kernel.entities[task].sum_exec_ns
+        } else {
+            0
+        }
     }
 }
 
@@ -214,6 +233,7 @@ impl Kernel {
 
     /// A task has been polled: it has asked for something, or has ended.
     fn has_polled(&mut self, task: TaskId, ended: bool) {
+        self.polled = Polled::default();
         if ended {
             self.exit(task);
         } else if self.task(task).op == Op::Poll {
@@ -291,12 +311,12 @@ impl Kernel {
         let state = self.cpu(cpu);
         if state.stall_until_ns == NEVER {
             let end_ns = core::mem::replace(&mut state.op_end_ns, NEVER);
-            state.stall_until_ns = now_ns + irq_ns;
+            state.stall_until_ns = moment_after(now_ns, irq_ns);
             if let Op::Run { left_ns } = &mut self.task(curr).op {
                 *left_ns = end_ns - now_ns;
             }
         } else {
-            state.stall_until_ns += irq_ns;
+            state.stall_until_ns = moment_after(state.stall_until_ns, irq_ns);
         }
     }
 
@@ -332,7 +352,7 @@ impl Kernel {
                 Op::Poll => return Some(curr),
                 Op::Run { left_ns } => {
                     let now_ns = self.now_ns;
-                    self.cpu(cpu).op_end_ns = now_ns + left_ns;
+                    self.cpu(cpu).op_end_ns = moment_after(now_ns, left_ns);
                     return None;
                 }
                 Op::Spin { again_ns } => {
@@ -350,7 +370,9 @@ impl Kernel {
     }
 
     fn exit(&mut self, task: TaskId) {
-        if let Some(&lock) = self.task(task).held.first() {
+        if let Some(what) = self.unfinished(task) {
+            self.fail(task, format!("ends, and so {what}"));
+        } else if let Some(&lock) = self.task(task).held.first() {
             let name = self.locks[lock.index()].name.clone();
             self.fail(task, format!("ends while it holds {name}; unlock it first"));
         } else if self.task(task).preempt_count > 0 {

@@ -24,6 +24,7 @@
 //! Source of the rules: scheduler reference, sections 5, W1 and W6, and items
 //! 50 to 56 of its verification.
 
+use crate::asks::Thing;
 use crate::event::{Acquired, EventKind};
 use crate::ids::{LockId, TaskId};
 use crate::kernel::{Kernel, NEVER, Op};
@@ -206,7 +207,9 @@ impl<'a> MutexLock<'a> {
 
     fn start(&mut self, kernel: &mut Kernel) -> Poll<()> {
         let (task, lock) = (self.task, self.lock);
-        kernel.at(task, self.place);
+        if !kernel.asks_about(Thing::Lock(lock, LockKind::Mutex), task, self.place) {
+            return Poll::Pending;
+        }
         kernel.enter_kernel(task);
         if kernel.task(task).preempt_count > 0 {
             let name = &kernel.locks[lock.index()].name;
@@ -381,7 +384,9 @@ impl<'a> MutexUnlock<'a> {
 
     fn start(&mut self, kernel: &mut Kernel) -> Poll<()> {
         let (task, lock) = (self.task, self.lock);
-        kernel.at(task, self.place);
+        if !kernel.asks_about(Thing::Lock(lock, LockKind::Mutex), task, self.place) {
+            return Poll::Pending;
+        }
         kernel.enter_kernel(task);
         if !kernel.disown(lock, task) {
             return Poll::Pending;

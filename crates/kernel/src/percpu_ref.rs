@@ -32,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::asks::Thing;
 use crate::ids::TaskId;
 use crate::kernel::Kernel;
 use crate::machine::Machine;
@@ -42,6 +43,12 @@ use core::panic::Location;
 /// A reference count of the machine: a handle that can be copied.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PercpuRef(u16);
+
+impl PercpuRef {
+    pub(crate) fn index(self) -> usize {
+        self.0.into()
+    }
+}
 
 /// A reference count as the kernel sees it.
 #[derive(Debug)]
@@ -141,9 +148,11 @@ impl Machine {
     /// Creates a reference count with one reference, its creator's, and what is
     /// to be done when it has come to zero.
     pub fn percpu_ref(&mut self, name: impl Into<String>, at_zero: Deferred) -> PercpuRef {
-        let refs = &mut self.kernel.borrow_mut().objects.refs;
-        let counted = PercpuRef(u16::try_from(refs.len()).unwrap_or(u16::MAX));
-        refs.push(RefState {
+        let kernel = &mut *self.kernel.borrow_mut();
+        let count = kernel.objects.refs.len();
+        let counted = PercpuRef(kernel.number_for(count, "reference counts"));
+        kernel.is_given(at_zero.into());
+        kernel.objects.refs.push(RefState {
             name: name.into(),
             count: 1,
             phase: Phase::Live,
@@ -157,9 +166,11 @@ impl Machine {
 impl Task {
     /// Runs `act` on the kernel, called from this place.
     #[track_caller]
-    fn on_ref<T>(&self, act: impl FnOnce(&mut Kernel) -> T) -> T {
+    fn on_ref<T: Default>(&self, counted: PercpuRef, act: impl FnOnce(&mut Kernel) -> T) -> T {
         let kernel = &mut *self.kernel.borrow_mut();
-        kernel.at(self.id(), Location::caller());
+        if !kernel.asks_about(Thing::Ref(counted), self.id(), Location::caller()) {
+            return T::default();
+        }
         kernel.enter_kernel(self.id());
         act(kernel)
     }
@@ -167,7 +178,7 @@ impl Task {
     /// Gets a reference; the caller knows that there is one.
     #[track_caller]
     pub fn ref_get(&self, counted: PercpuRef) {
-        self.on_ref(|kernel| {
+        self.on_ref(counted, |kernel| {
             if !kernel.ref_get(counted) {
                 kernel.ref_fault(self.id(), "gets a reference, none being left, to", counted);
             }
@@ -178,14 +189,14 @@ impl Task {
     #[track_caller]
     #[must_use]
     pub fn ref_tryget(&self, counted: PercpuRef) -> bool {
-        self.on_ref(|kernel| kernel.ref_get(counted))
+        self.on_ref(counted, |kernel| kernel.ref_get(counted))
     }
 
     /// Gets a reference unless the count was killed; says whether it did.
     #[track_caller]
     #[must_use]
     pub fn ref_tryget_live(&self, counted: PercpuRef) -> bool {
-        self.on_ref(|kernel| {
+        self.on_ref(counted, |kernel| {
             kernel.percpu_ref(counted).phase == Phase::Live && kernel.ref_get(counted)
         })
     }
@@ -193,19 +204,19 @@ impl Task {
     /// Gives a reference back.
     #[track_caller]
     pub fn ref_put(&self, counted: PercpuRef) {
-        self.on_ref(|kernel| kernel.ref_put(self.id(), counted));
+        self.on_ref(counted, |kernel| kernel.ref_put(self.id(), counted));
     }
 
     /// Drops the creator's reference, after which the count can come to zero;
     /// does not sleep.
     #[track_caller]
     pub fn ref_kill(&self, counted: PercpuRef) {
-        self.on_ref(|kernel| kernel.ref_kill(self.id(), counted));
+        self.on_ref(counted, |kernel| kernel.ref_kill(self.id(), counted));
     }
 
     /// Takes a kill back, while somebody has a reference.
     #[track_caller]
     pub fn ref_resurrect(&self, counted: PercpuRef) {
-        self.on_ref(|kernel| kernel.ref_resurrect(self.id(), counted));
+        self.on_ref(counted, |kernel| kernel.ref_resurrect(self.id(), counted));
     }
 }

@@ -11,7 +11,7 @@
 //! assert!(pinned.cpus_allowed.allows(kernel_sim::CpuId(2)));
 //! ```
 
-use crate::ids::CpuId;
+use crate::ids::{CpuId, TaskId};
 use crate::weight::{IDLE_WEIGHT, weight_of_nice};
 
 /// The policy of a task.
@@ -127,6 +127,10 @@ pub enum SpawnError {
     NoCpu(CpuMask),
     /// The machine has as many tasks as it can number.
     TooMany,
+    /// The machine has no such task.
+    NoTask(TaskId),
+    /// The machine stops, because a task broke a rule.
+    Faulty,
 }
 
 impl core::fmt::Display for SpawnError {
@@ -140,6 +144,8 @@ impl core::fmt::Display for SpawnError {
                 write!(f, "the machine has no CPU of the set {mask:#x}")
             }
             SpawnError::TooMany => write!(f, "a machine takes at most {} tasks", u16::MAX),
+            SpawnError::NoTask(task) => write!(f, "the machine has no task {task}"),
+            SpawnError::Faulty => write!(f, "the machine stops, because a task broke a rule"),
         }
     }
 }

@@ -331,7 +331,9 @@ impl Task {
     #[track_caller]
     pub fn rcu_read_lock(&self) {
         let kernel = &mut *self.kernel.borrow_mut();
-        kernel.at(self.id(), Location::caller());
+        if !kernel.asks(self.id(), Location::caller()) {
+            return;
+        }
         kernel.enter_kernel(self.id());
         kernel.preempt_disable(self.id());
         *kernel.rcu_nesting(self.id()) += 1;
@@ -361,10 +363,13 @@ impl Task {
 
     /// Puts something off until everybody has read who reads now; does not
     /// sleep.
+    #[track_caller]
     pub fn call_rcu(&self, what: Deferred) {
         let cpu = self.cpu();
-        let mut kernel = self.kernel.borrow_mut();
-        kernel.call_rcu(cpu, Callback::Deferred(what));
+        let kernel = &mut *self.kernel.borrow_mut();
+        if kernel.asks_about(what.into(), self.id(), Location::caller()) {
+            kernel.call_rcu(cpu, Callback::Deferred(what));
+        }
     }
 }
 
@@ -386,7 +391,9 @@ impl Future for RcuReadUnlock<'_> {
         }
         let shared = self.kernel;
         let kernel = &mut *shared.borrow_mut();
-        kernel.at(self.task, self.place);
+        if !kernel.asks(self.task, self.place) {
+            return Poll::Pending;
+        }
         let nesting = kernel.rcu_nesting(self.task);
         if *nesting == 0 {
             let what = "ends an RCU read section without having begun one";
@@ -416,7 +423,9 @@ impl Future for SynchronizeRcu<'_> {
         }
         let shared = self.kernel;
         let kernel = &mut *shared.borrow_mut();
-        kernel.at(self.task, self.place);
+        if !kernel.asks(self.task, self.place) {
+            return Poll::Pending;
+        }
         kernel.enter_kernel(self.task);
         let does = |_: &Kernel| "waits for a grace period".to_owned();
         if kernel.might_sleep(self.task, does) {

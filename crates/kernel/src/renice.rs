@@ -20,12 +20,17 @@ impl Task {
     /// `SCHED_IDLE` or real-time task keeps its weight, as in the kernel.
     ///
     /// # Errors
-    /// If `nice` is outside −20..=19.
+    /// If `nice` is outside −20..=19, or there is no such task.
     #[track_caller]
     pub fn set_user_nice(&self, who: TaskId, nice: i8) -> Result<(), SpawnError> {
         let weight = weight_of_nice(nice).ok_or(SpawnError::Nice(nice))?;
         let kernel = &mut *self.kernel().borrow_mut();
-        kernel.at(self.id(), Location::caller());
+        if !kernel.asks(self.id(), Location::caller()) {
+            return Err(SpawnError::Faulty);
+        }
+        if who.index() >= kernel.tasks.len() {
+            return Err(SpawnError::NoTask(who));
+        }
         let policy = match kernel.task(who).policy {
             Policy::Normal { .. } => Policy::Normal { nice },
             Policy::Batch { .. } => Policy::Batch { nice },

@@ -17,6 +17,7 @@
 //! queued for a block device, interrupts that stand for several requests, and
 //! polling for the end.
 
+use crate::asks::Thing;
 use crate::completion::Completion;
 use crate::event::EventKind;
 use crate::ids::{CpuId, TaskId};
@@ -34,6 +35,12 @@ use std::collections::VecDeque;
 /// A request's place in the machine's table; used again when it is over.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct RequestSlot(u32);
+
+impl From<RequestSlot> for Thing {
+    fn from(slot: RequestSlot) -> Thing {
+        Thing::Request(slot.0 as usize)
+    }
+}
 
 /// A request that was submitted. Its owner waits for it
 /// ([`Task::wait_for_request`]) or gives it up ([`Task::forget_request`]).
@@ -128,6 +135,13 @@ pub(crate) struct Requests {
     count: u64,
 }
 
+impl Requests {
+    /// How many places there are.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+}
+
 #[derive(Debug)]
 struct RequestState {
     number: u64,
@@ -143,9 +157,8 @@ struct RequestState {
 
 impl Kernel {
     pub(crate) fn new_server(&mut self, name: String, service: Box<dyn Service>) -> u16 {
-        let servers = &mut self.objects.servers;
-        let number = u16::try_from(servers.len()).unwrap_or(u16::MAX);
-        servers.push(Server {
+        let number = self.number_for(self.objects.servers.len(), "devices");
+        self.objects.servers.push(Server {
             name,
             service,
             busy: 0,
@@ -157,7 +170,9 @@ impl Kernel {
 
     /// Makes so many of the requests to come fail.
     pub(crate) fn fail_next(&mut self, server: u16, count: u32) {
-        self.server(server).fail_next = count;
+        if self.is_given(Thing::Server(server)) {
+            self.server(server).fail_next = count;
+        }
     }
 
     fn server(&mut self, server: u16) -> &mut Server {
@@ -333,16 +348,24 @@ impl Task {
     }
 
     /// Whether waiting for a request would not sleep.
+    #[track_caller]
     #[must_use]
     pub fn request_done(&self, request: &Request) -> bool {
         let kernel = &mut *self.kernel.borrow_mut();
+        if !kernel.asks_about(request.slot.into(), self.id(), Location::caller()) {
+            return false;
+        }
         let completion = kernel.request(request.slot).completion;
         kernel.completion_done(completion)
     }
 
     /// Lets a request be carried out without anybody waiting for it.
+    #[track_caller]
     pub fn forget_request(&self, request: Request) {
-        self.kernel.borrow_mut().forget_request(request.slot);
+        let kernel = &mut *self.kernel.borrow_mut();
+        if kernel.asks_about(request.slot.into(), self.id(), Location::caller()) {
+            kernel.forget_request(request.slot);
+        }
     }
 }
 
@@ -365,7 +388,9 @@ impl Future for Submit<'_> {
         let kernel = &mut *shared.borrow_mut();
         let (task, server) = (self.task, self.server);
         if !core::mem::replace(&mut self.started, true) {
-            kernel.at(task, self.place);
+            if !kernel.asks_about(Thing::Server(server), task, self.place) {
+                return Poll::Pending;
+            }
             kernel.enter_kernel(task);
             let left_ns = kernel.server(server).service.submit_ns(&self.command);
             if left_ns > 0 {
@@ -395,7 +420,9 @@ impl Future for WaitForRequest<'_> {
         let kernel = &mut *shared.borrow_mut();
         let (task, slot) = (self.task, self.slot);
         if !core::mem::replace(&mut self.started, true) {
-            kernel.at(task, self.place);
+            if !kernel.asks_about(slot.into(), task, self.place) {
+                return Poll::Pending;
+            }
             kernel.enter_kernel(task);
             let server = kernel.request(slot).server;
             let does = |kernel: &Kernel| {

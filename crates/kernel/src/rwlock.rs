@@ -28,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::asks::Thing;
 use crate::event::{Acquired, EventKind};
 use crate::ids::{LockId, TaskId};
 use crate::kernel::{Kernel, NEVER, Op};
@@ -134,15 +135,22 @@ impl Task {
     #[must_use]
     pub fn write_trylock(&self, lock: RwLock) -> bool {
         let kernel = &mut *self.kernel.borrow_mut();
-        kernel.at(self.id(), Location::caller());
+        let thing = Thing::Lock(lock.0, LockKind::RwLock);
+        if !kernel.asks_about(thing, self.id(), Location::caller()) {
+            return false;
+        }
         kernel.enter_kernel(self.id());
         kernel.rw_lock_fast(lock.0, self.id(), Access::Write)
     }
 
     /// Whether somebody waits for a lock, so that who has it should let go.
+    #[track_caller]
     #[must_use]
     pub fn rw_lock_contended(&self, lock: RwLock) -> bool {
-        !self.kernel.borrow_mut().lock(lock.0).rw_queue.is_empty()
+        let kernel = &mut *self.kernel.borrow_mut();
+        let thing = Thing::Lock(lock.0, LockKind::RwLock);
+        kernel.asks_about(thing, self.id(), Location::caller())
+            && !kernel.lock(lock.0).rw_queue.is_empty()
     }
 
     /// Releases a lock that the task shares, which is a preemption point.
@@ -196,7 +204,13 @@ impl Future for RwLockAcquire<'_> {
         if core::mem::replace(&mut self.started, true) {
             return kernel.rw_lock_again(self.lock, self.task);
         }
-        kernel.at(self.task, self.place);
+        if !kernel.asks_about(
+            Thing::Lock(self.lock, LockKind::RwLock),
+            self.task,
+            self.place,
+        ) {
+            return Poll::Pending;
+        }
         kernel.enter_kernel(self.task);
         kernel.rw_lock(self.lock, self.task, self.access)
     }
@@ -240,7 +254,13 @@ impl Future for RwLockRelease<'_> {
         }
         let shared = self.kernel;
         let kernel = &mut *shared.borrow_mut();
-        kernel.at(self.task, self.place);
+        if !kernel.asks_about(
+            Thing::Lock(self.lock, LockKind::RwLock),
+            self.task,
+            self.place,
+        ) {
+            return Poll::Pending;
+        }
         if !kernel.rw_take_back(self.lock, self.task, self.access) {
             return Poll::Pending;
         }

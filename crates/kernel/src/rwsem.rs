@@ -42,6 +42,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::asks::Thing;
 use crate::event::{Acquired, EventKind};
 use crate::ids::{LockId, TaskId};
 use crate::kernel::{Kernel, NEVER, Op};
@@ -249,7 +250,9 @@ impl<'a> DownRwSem<'a> {
 
     fn start(&mut self, kernel: &mut Kernel) -> Poll<()> {
         let (task, lock) = (self.task, self.lock);
-        kernel.at(task, self.place);
+        if !kernel.asks_about(Thing::Lock(lock, LockKind::RwSem), task, self.place) {
+            return Poll::Pending;
+        }
         kernel.enter_kernel(task);
         let does = |kernel: &Kernel| format!("takes {}", kernel.locks[lock.index()].name);
         if !kernel.might_sleep(task, does) || !kernel.rw_may_ask(lock, task) {
@@ -366,7 +369,9 @@ impl<'a> UpRwSem<'a> {
 
     fn start(&mut self, kernel: &mut Kernel) -> Poll<()> {
         let (task, lock) = (self.task, self.lock);
-        kernel.at(task, self.place);
+        if !kernel.asks_about(Thing::Lock(lock, LockKind::RwSem), task, self.place) {
+            return Poll::Pending;
+        }
         kernel.enter_kernel(task);
         if !kernel.rw_take_back(lock, task, self.access) {
             return Poll::Pending;

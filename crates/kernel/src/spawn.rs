@@ -25,10 +25,9 @@ use std::rc::Rc;
 /// The state of a task's `async` function.
 pub(crate) type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Bodies on their way from the task that forked them to the executor, in the
-/// order of their numbers.
+/// Bodies on their way from the task that forked them to the executor.
 #[derive(Default)]
-pub(crate) struct Newborn(pub Vec<TaskFuture>);
+pub(crate) struct Newborn(pub Vec<(TaskId, TaskFuture)>);
 
 impl fmt::Debug for Newborn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,12 +66,10 @@ impl Machine {
     where
         F: Future<Output = ()> + 'static,
     {
-        let kernel = &mut *self.kernel.borrow_mut();
-        let cpu = kernel.emptiest_cpu(options)?;
-        let id = kernel.new_task(name.into(), options, cpu)?;
-        kernel.wake_up_new(id, TaskId::NONE);
+        let id = self.kernel.borrow_mut().create(name.into(), options)?;
+        // The kernel is free for the body, which may use its handle at once.
         let task = Task::new(Rc::clone(&self.kernel), id);
-        self.futures.push(Some(Box::pin(body(task))));
+        self.give_body(id, Box::pin(body(task)));
         Ok(id)
     }
 }
@@ -93,18 +90,43 @@ impl Task {
     where
         F: Future<Output = ()> + 'static,
     {
-        let kernel = &mut *self.kernel().borrow_mut();
-        kernel.at(self.id(), Location::caller());
-        let cpu = kernel.find_idlest_cpu(self.id(), options)?;
-        let id = kernel.new_task(name.into(), options, cpu)?;
-        kernel.wake_up_new(id, self.id());
-        let task = Task::new(Shared::clone(self.kernel()), id);
-        kernel.newborn.0.push(Box::pin(body(task)));
+        let (shared, place) = (self.kernel(), Location::caller());
+        let id = shared
+            .borrow_mut()
+            .fork(self.id(), place, name.into(), options)?;
+        // The kernel is free for the body, which may use its handle at once.
+        let body: TaskFuture = Box::pin(body(Task::new(Shared::clone(shared), id)));
+        shared.borrow_mut().newborn.0.push((id, body));
         Ok(id)
     }
 }
 
 impl Kernel {
+    /// Creates a task from outside.
+    fn create(&mut self, name: String, options: TaskOptions) -> Result<TaskId, SpawnError> {
+        let cpu = self.emptiest_cpu(options)?;
+        let id = self.new_task(name, options, cpu)?;
+        self.wake_up_new(id, TaskId::NONE);
+        Ok(id)
+    }
+
+    /// A task forks another.
+    fn fork(
+        &mut self,
+        parent: TaskId,
+        place: &'static Location<'static>,
+        name: String,
+        options: TaskOptions,
+    ) -> Result<TaskId, SpawnError> {
+        if !self.asks(parent, place) {
+            return Err(SpawnError::Faulty);
+        }
+        let cpu = self.find_idlest_cpu(parent, options)?;
+        let id = self.new_task(name, options, cpu)?;
+        self.wake_up_new(id, parent);
+        Ok(id)
+    }
+
     pub(crate) fn new_task(
         &mut self,
         name: String,

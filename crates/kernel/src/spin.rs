@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::asks::Thing;
 use crate::ids::{LockId, TaskId};
 use crate::lock::LockKind;
 use crate::machine::{Machine, Shared};
@@ -97,7 +98,13 @@ impl Future for SpinLocking<'_> {
         if core::mem::replace(&mut self.queued, true) {
             return kernel.spin_again(self.task, self.lock);
         }
-        kernel.at(self.task, self.place);
+        if !kernel.asks_about(
+            Thing::Lock(self.lock, LockKind::Spin),
+            self.task,
+            self.place,
+        ) {
+            return Poll::Pending;
+        }
         kernel.enter_kernel(self.task);
         kernel.spin_acquire(self.task, self.lock)
     }
@@ -122,7 +129,13 @@ impl Future for SpinUnlocking<'_> {
         }
         let shared = self.kernel;
         let kernel = &mut *shared.borrow_mut();
-        kernel.at(self.task, self.place);
+        if !kernel.asks_about(
+            Thing::Lock(self.lock, LockKind::Spin),
+            self.task,
+            self.place,
+        ) {
+            return Poll::Pending;
+        }
         if !kernel.disown(self.lock, self.task) {
             return Poll::Pending;
         }

@@ -10,9 +10,11 @@
 //!
 //! Left out: the paravirtual variants of guests.
 
+use crate::asks::Thing;
 use crate::event::{Acquired, EventKind};
 use crate::ids::{LockId, TaskId};
 use crate::kernel::{Kernel, NEVER, Op};
+use crate::lock::LockKind;
 use crate::machine::Shared;
 use core::future::Future;
 use core::panic::Location;
@@ -125,7 +127,13 @@ impl Future for SpinLockBh<'_> {
             return kernel.spin_again(self.task, self.lock);
         }
         self.queued = true;
-        kernel.at(self.task, self.place);
+        if !kernel.asks_about(
+            Thing::Lock(self.lock, LockKind::SpinBh),
+            self.task,
+            self.place,
+        ) {
+            return Poll::Pending;
+        }
         kernel.enter_kernel(self.task);
         kernel.spin_lock_bh(self.task, self.lock)
     }
@@ -168,7 +176,13 @@ impl Future for SpinUnlockBh<'_> {
         self.released = true;
         let shared = self.kernel;
         let kernel = &mut *shared.borrow_mut();
-        kernel.at(self.task, self.place);
+        if !kernel.asks_about(
+            Thing::Lock(self.lock, LockKind::SpinBh),
+            self.task,
+            self.place,
+        ) {
+            return Poll::Pending;
+        }
         if !kernel.disown(self.lock, self.task) {
             return Poll::Pending;
         }

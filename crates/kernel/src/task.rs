@@ -129,16 +129,18 @@ impl Task {
     #[track_caller]
     pub fn probe(&self, code: u16, arg: u64) {
         let kernel = &mut *self.kernel.borrow_mut();
-        kernel.at(self.id, Location::caller());
-        kernel.emit(self.id, EventKind::Probe, arg, code);
+        if kernel.asks(self.id, Location::caller()) {
+            kernel.emit(self.id, EventKind::Probe, arg, code);
+        }
     }
 
     /// Stops the run because the caller found an invariant broken.
     #[track_caller]
     pub fn fail(&self, what: String) {
         let kernel = &mut *self.kernel.borrow_mut();
-        kernel.at(self.id, Location::caller());
-        kernel.fail(self.id, what);
+        if kernel.asks(self.id, Location::caller()) {
+            kernel.fail(self.id, what);
+        }
     }
 }
 
@@ -162,7 +164,9 @@ enum RunStep {
 
 impl Run<'_> {
     fn start(&mut self, kernel: &mut Kernel) -> Poll<()> {
-        kernel.at(self.task, self.place);
+        if !kernel.asks(self.task, self.place) {
+            return Poll::Pending;
+        }
         if self.user_mode && kernel.task(self.task).preempt_count > 0 {
             let what = "returns to user mode with preemption off; \
                         release what switched it off first";
@@ -226,7 +230,9 @@ impl Future for Sleep<'_> {
         self.started = true;
         let shared = self.kernel;
         let kernel = &mut *shared.borrow_mut();
-        kernel.at(self.task, self.place);
+        if !kernel.asks(self.task, self.place) {
+            return Poll::Pending;
+        }
         if kernel.task(self.task).preempt_count > 0 {
             let what = "sleeps with preemption off; release what switched it off first";
             kernel.fail(self.task, what.to_owned());
@@ -254,11 +260,15 @@ impl Future for CondResched<'_> {
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
         let shared = self.kernel;
         let kernel = &mut *shared.borrow_mut();
-        if self.offered || !kernel.cond_resched(self.task) {
+        if core::mem::replace(&mut self.offered, true) {
             return Poll::Ready(());
         }
-        self.offered = true;
-        kernel.at(self.task, self.place);
+        if !kernel.asks(self.task, self.place) {
+            return Poll::Pending;
+        }
+        if !kernel.cond_resched(self.task) {
+            return Poll::Ready(());
+        }
         kernel.task(self.task).op = Op::Resched;
         Poll::Pending
     }

@@ -80,12 +80,13 @@ pub struct Starving {
 
 impl Machine {
     /// Why a task does not get on: the task itself, then the owner of the lock
-    /// that it waits for, and so on to a task that waits for no lock.
+    /// that it waits for, and so on to a task that waits for no lock. Empty if
+    /// there is no such task.
     #[must_use]
     pub fn wait_chain(&self, task: TaskId) -> Vec<WaitLink> {
         let kernel = self.kernel.borrow();
         let mut chain = Vec::new();
-        let mut next = Some(task);
+        let mut next = Some(task).filter(|task| task.index() < kernel.tasks.len());
         while let Some(task) = next.filter(|_| chain.len() <= kernel.tasks.len()) {
             chain.push(WaitLink {
                 task,

@@ -10,7 +10,8 @@
 //!    before.
 //! 3. An item never runs twice at the same time.
 //! 4. `flush_work` returns when the item has done all that was queued before.
-//! 5. An item ends without locks and with preemption on; otherwise the fault
+//! 5. Queueing wakes an idle worker, never one that sleeps in an item.
+//! 6. An item ends without locks and with preemption on; otherwise the fault
 //!    names it.
 //!
 //! Left out: several workers that start when one sleeps (so a workqueue here is
@@ -33,6 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::asks::Thing;
 use crate::event::EventKind;
 use crate::ids::TaskId;
 use crate::kernel::Kernel;
@@ -51,6 +53,12 @@ use std::rc::Rc;
 /// A workqueue of the machine: a handle that can be copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Workqueue(u16);
+
+impl Workqueue {
+    pub(crate) fn index(self) -> usize {
+        self.0.into()
+    }
+}
 
 /// A work item of the machine: a handle that can be copied.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -73,6 +81,8 @@ type Body = Rc<dyn Fn(Task) -> ItemFuture>;
 #[derive(Debug)]
 pub(crate) struct WorkqueueState {
     worker: TaskId,
+    /// The worker sleeps because nothing is queued, and not in an item.
+    idle: bool,
     pending: VecDeque<Work>,
 }
 
@@ -122,7 +132,9 @@ impl Kernel {
         let state = self.workqueue(queue);
         state.pending.push_back(work);
         let worker = state.worker;
-        (true, self.wake(worker, waker).into())
+        // One that sleeps in an item sleeps on for what it waits for there.
+        let idle = core::mem::take(&mut state.idle);
+        (true, (idle && self.wake(worker, waker)).into())
     }
 
     /// The next item of a worker, which sleeps if there is none.
@@ -130,6 +142,7 @@ impl Kernel {
         let state = self.workqueue(queue);
         let worker = state.worker;
         let Some(work) = state.pending.pop_front() else {
+            state.idle = true;
             self.enter_kernel(worker);
             self.sleep_until_woken(worker);
             return Poll::Pending;
@@ -160,7 +173,9 @@ impl Kernel {
     fn work_ended_well(&mut self, work: Work, worker: TaskId) -> bool {
         let name = &self.objects.works[usize::from(work.0)].name;
         let state = &self.tasks[worker.index()];
+        let unfinished = self.unfinished(worker);
         let what = match state.held.first() {
+            _ if let Some(what) = unfinished => format!("ends work {name}, and so {what}"),
             Some(&lock) => {
                 let lock = &self.locks[lock.index()].name;
                 format!("ends work {name} while it holds {lock}; unlock it first")
@@ -248,6 +263,7 @@ impl Machine {
         let worker = self.spawn(name, 0, |task| work_for_ever(task, queue))?;
         let state = WorkqueueState {
             worker,
+            idle: false,
             pending: VecDeque::new(),
         };
         self.kernel.borrow_mut().objects.workqueues.push(state);
@@ -264,9 +280,11 @@ impl Machine {
     where
         F: Future<Output = ()> + 'static,
     {
-        let works = &mut self.kernel.borrow_mut().objects.works;
-        let work = Work(u16::try_from(works.len()).unwrap_or(u16::MAX));
-        works.push(WorkState {
+        let kernel = &mut *self.kernel.borrow_mut();
+        let count = kernel.objects.works.len();
+        let work = Work(kernel.number_for(count, "work items"));
+        kernel.is_given(Thing::Workqueue(queue));
+        kernel.objects.works.push(WorkState {
             name: name.into(),
             queue,
             body: Rc::new(move |task| Box::pin(body(task))),
@@ -306,9 +324,12 @@ impl Task {
     }
 
     /// Whether an item is queued and has not begun.
+    #[track_caller]
     #[must_use]
     pub fn work_pending(&self, work: Work) -> bool {
-        self.kernel.borrow_mut().work(work).pending
+        let kernel = &mut *self.kernel.borrow_mut();
+        let mine = kernel.asks_about(Thing::Work(work), self.id(), Location::caller());
+        mine && kernel.work(work).pending
     }
 }
 
@@ -326,7 +347,9 @@ pub struct QueueWork<'a> {
 impl QueueWork<'_> {
     fn start(&mut self, kernel: &mut Kernel) -> Poll<()> {
         let task = self.task;
-        kernel.at(task, self.place);
+        if !kernel.asks_about(Thing::Work(self.work), task, self.place) {
+            return Poll::Pending;
+        }
         kernel.enter_kernel(task);
         kernel.preempt_disable(task);
         let (newly, woken) = kernel.queue_work(self.work, task);
@@ -363,7 +386,9 @@ pub struct FlushWork<'a> {
 impl FlushWork<'_> {
     fn start(&mut self, kernel: &mut Kernel) -> Poll<()> {
         let (task, work) = (self.task, self.work);
-        kernel.at(task, self.place);
+        if !kernel.asks_about(Thing::Work(self.work), task, self.place) {
+            return Poll::Pending;
+        }
         kernel.enter_kernel(task);
         let does = |kernel: &Kernel| {
             let name = &kernel.objects.works[usize::from(work.0)].name;
