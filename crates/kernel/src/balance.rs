@@ -186,6 +186,10 @@ impl Kernel {
 
     /// One pass for `dst` (step 5).
     fn load_balance(&mut self, dst: CpuId, kind: Kind) -> Outcome {
+        if kind == Kind::NewlyIdle && !self.has_spare_tasks(dst) {
+            self.overloaded = false;
+            return Outcome::Balanced;
+        }
         let groups: Vec<Group> = self.cpu_ids().map(|cpu| self.group(cpu)).collect();
         self.overloaded = groups.iter().any(|group| group.nr > 1);
         if kind != Kind::NewlyIdle {
@@ -223,6 +227,12 @@ impl Kernel {
         }
     }
 
+    /// Whether an idle CPU could take something from another: one with a single
+    /// task gives none. Decides most newidle passes without statistics.
+    fn has_spare_tasks(&self, dst: CpuId) -> bool {
+        self.nr_running(dst) > 0 || self.cpu_ids().any(|cpu| self.nr_running(cpu) > 1)
+    }
+
     /// `nr_running`: queued tasks of all classes, delayed sleepers included.
     pub(crate) fn nr_running(&self, cpu: CpuId) -> usize {
         let state = &self.cpus[cpu.index()];
@@ -235,10 +245,10 @@ impl Kernel {
         let now_ns = self.now_ns;
         let (mut util, mut runnable, mut load, mut delayed) = (0, 0, 0, 0);
         for &task in &state.attached {
-            let pelt = &self.tasks[task.index()].pelt;
-            load += self.task_load(task);
-            util += pelt.running(now_ns);
-            runnable += pelt.runnable(now_ns);
+            let shares = self.tasks[task.index()].pelt.shares(now_ns);
+            load += self.weighted(task, shares.queued);
+            util += shares.running;
+            runnable += shares.runnable;
             delayed += u64::from(self.entities[task].delayed);
         }
         let real_time = state.rt.len() as u64;

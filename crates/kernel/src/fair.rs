@@ -223,6 +223,16 @@ impl Sums {
     }
 }
 
+/// `lag * joined / weight`; in wider numbers only where it has to be, since that
+/// takes several times as long.
+fn inflated(lag: i64, joined: i64, weight: i64) -> i64 {
+    if let Some(product) = lag.checked_mul(joined) {
+        return product / weight;
+    }
+    let wide = i128::from(lag) * i128::from(joined) / i128::from(weight);
+    i64::try_from(wide).unwrap_or(0)
+}
+
 /// The fair run queue of one CPU.
 #[derive(Debug)]
 pub struct CfsRq {
@@ -379,9 +389,7 @@ impl CfsRq {
         let entity = &mut entities[id];
         let lag = if sums.weight > 0 {
             // Joining moves V; inflated, the lag comes out as it was saved.
-            let joined = i128::from(sums.weight + entity.weight);
-            let inflated = i128::from(entity.vlag) * joined / i128::from(sums.weight);
-            i64::try_from(inflated).unwrap_or(0)
+            inflated(entity.vlag, sums.weight + entity.weight, sums.weight)
         } else {
             0
         };

@@ -37,6 +37,7 @@
 //! ```
 
 mod accelerator;
+mod agenda;
 mod asks;
 mod background;
 mod balance;

@@ -82,79 +82,46 @@ impl Machine {
         let until_ns = until_ns.min(LATEST_NS);
         let cpus = self.kernel.borrow().cpu_ids();
         for cpu in cpus {
-            self.kernel.borrow_mut().this_cpu = cpu;
-            self.settle(cpu);
+            self.drive(|kernel| {
+                kernel.this_cpu = cpu;
+                Ok(kernel.settle(cpu))
+            })?;
         }
-        loop {
-            let mut kernel = self.kernel.borrow_mut();
-            if let Some(fault) = &kernel.fault {
-                return Err(fault.clone());
-            }
-            let (at_ns, next, cpu) = kernel.next();
-            if at_ns > until_ns {
-                kernel.now_ns = kernel.now_ns.max(until_ns);
-                return Ok(());
-            }
-            debug_assert!(
-                at_ns >= kernel.now_ns,
-                "{next:?} of CPU {cpu} is in the past"
-            );
-            kernel.now_ns = at_ns;
-            kernel.this_cpu = cpu;
-            kernel.handle(next, cpu);
+        self.drive(|kernel| kernel.run_until(until_ns))
+    }
+
+    /// Goes on, and polls the tasks that this gives, until there is none. Between
+    /// two polls the kernel is borrowed once, since an event is no more than some
+    /// ten ns of work.
+    fn drive(
+        &mut self,
+        mut go_on: impl FnMut(&mut Kernel) -> Result<Option<TaskId>, Fault>,
+    ) -> Result<(), Fault> {
+        let shared = Rc::clone(&self.kernel);
+        let mut kernel = shared.borrow_mut();
+        while let Some(task) = go_on(&mut kernel)? {
+            kernel.polled = Polled::begins(task);
             drop(kernel);
-            self.settle(cpu);
-            let kernel = &mut *self.kernel.borrow_mut();
-            if kernel.config.checks {
-                kernel.check();
+            let ended = self.poll(task);
+            kernel = shared.borrow_mut();
+            kernel.has_polled(task, ended);
+            for (id, body) in kernel.newborn.0.drain(..) {
+                self.give_body(id, body);
             }
         }
+        Ok(())
     }
 
-    /// Lets a CPU act until it has to wait for time to pass.
-    fn settle(&mut self, cpu: CpuId) {
-        loop {
-            let mut kernel = self.kernel.borrow_mut();
-            if kernel.fault.is_some() {
-                return;
-            }
-            match kernel.settle(cpu) {
-                Settled::Waits => return,
-                Settled::Polls(task) => {
-                    drop(kernel);
-                    self.poll(task);
-                }
-            }
-        }
-    }
-
-    fn poll(&mut self, task: TaskId) {
+    /// Polls a task; says whether it has ended.
+    fn poll(&mut self, task: TaskId) -> bool {
         let slot = &mut self.futures[task.index()];
-        let Some(future) = slot else { return };
+        let Some(future) = slot else { return false };
         let mut context = Context::from_waker(Waker::noop());
-        self.kernel.borrow_mut().polled = Polled::begins(task);
         let ended = future.as_mut().poll(&mut context).is_ready();
-        let newborn = self.end_poll(task, ended);
         if ended {
-            self.futures[task.index()] = None;
+            *slot = None;
         }
-        for (id, body) in newborn {
-            self.give_body(id, body);
-        }
-    }
-
-    /// A task's body has been polled; returns the bodies of what it has forked.
-    fn end_poll(&self, task: TaskId, ended: bool) -> Vec<(TaskId, TaskFuture)> {
-        let kernel = &mut *self.kernel.borrow_mut();
-        kernel.polled = Polled::default();
-        if ended {
-            kernel.exit(task);
-        } else if kernel.task(task).op == Op::Poll {
-            let what = "awaits something that the machine does not know; \
-                        a task may only await what its `Task` gives it";
-            kernel.fail(task, what.to_owned());
-        }
-        core::mem::take(&mut kernel.newborn.0)
+        ended
     }
 
     pub(crate) fn give_body(&mut self, id: TaskId, body: TaskFuture) {
@@ -237,36 +204,62 @@ impl Machine {
     }
 }
 
-/// What a CPU does at this moment.
-enum Settled {
-    /// It waits for time to pass.
-    Waits,
-    /// It polls this task.
-    Polls(TaskId),
-}
-
 impl Kernel {
+    /// Runs everything up to and including `until_ns`, or to the moment at which
+    /// a task is to be polled.
+    fn run_until(&mut self, until_ns: u64) -> Result<Option<TaskId>, Fault> {
+        loop {
+            let polls = self.settle(self.this_cpu);
+            if self.config.checks && polls.is_none() {
+                self.check();
+            }
+            if let Some(fault) = &self.fault {
+                return Err(fault.clone());
+            }
+            if polls.is_some() {
+                return Ok(polls);
+            }
+            let (at_ns, next, cpu) = self.next();
+            if at_ns > until_ns {
+                self.now_ns = self.now_ns.max(until_ns);
+                return Ok(None);
+            }
+            debug_assert!(at_ns >= self.now_ns, "{next:?} of CPU {cpu} is in the past");
+            self.now_ns = at_ns;
+            self.this_cpu = cpu;
+            self.handle(next, cpu);
+        }
+    }
+
+    /// A task has been polled: it has asked for something, or has ended.
+    fn has_polled(&mut self, task: TaskId, ended: bool) {
+        self.polled = Polled::default();
+        if ended {
+            self.exit(task);
+        } else if self.task(task).op == Op::Poll {
+            let what = "awaits something that the machine does not know; \
+                        a task may only await what its `Task` gives it";
+            self.fail(task, what.to_owned());
+        }
+    }
+
     /// What happens next: the earliest, of the same time the first in class, of
     /// the same class the first CPU.
     fn next(&self) -> (u64, Next, CpuId) {
-        let timer = self
-            .timers
-            .peek()
-            .map(|(at_ns, what)| (at_ns, Next::Timer, self.cpu_of_timed(what)));
-        let by_cpu = self
-            .nexts
-            .iter()
-            .zip(self.cpu_ids())
-            .map(|(&(at_ns, next), cpu)| (at_ns, next, cpu));
-        by_cpu
-            .chain(timer)
-            .min()
-            .unwrap_or((NEVER, Next::OpEnd, CpuId(0)))
+        let first = self.agenda.first();
+        let at_ns = first.at_ns();
+        match self.timers.peek() {
+            // A timer is the first class of all.
+            Some((timer_ns, what)) if timer_ns <= at_ns => {
+                (timer_ns, Next::Timer, self.cpu_of_timed(what))
+            }
+            _ => (at_ns, first.next(), first.cpu()),
+        }
     }
 
     /// Notes anew what happens next on a CPU.
     pub(crate) fn refresh(&mut self, cpu: CpuId) {
-        self.nexts[cpu.index()] = self.cpus[cpu.index()].next();
+        self.agenda.set(cpu, self.cpus[cpu.index()].next());
     }
 
     fn handle(&mut self, next: Next, cpu: CpuId) {
@@ -327,18 +320,22 @@ impl Kernel {
         }
     }
 
-    fn settle(&mut self, cpu: CpuId) -> Settled {
-        let settled = self.settle_cpu(cpu);
-        self.refresh(cpu);
-        settled
+    /// Lets a CPU act until it has to wait for time to pass, or gives the task
+    /// that it polls. After a fault nothing acts.
+    fn settle(&mut self, cpu: CpuId) -> Option<TaskId> {
+        let polls = self.settle_cpu(cpu);
+        if polls.is_none() {
+            self.refresh(cpu);
+        }
+        polls
     }
 
-    fn settle_cpu(&mut self, cpu: CpuId) -> Settled {
+    fn settle_cpu(&mut self, cpu: CpuId) -> Option<TaskId> {
         loop {
             let failed = self.fault.is_some();
             let state = self.cpu(cpu);
             if failed || state.stall_until_ns != NEVER || state.op_end_ns != NEVER {
-                return Settled::Waits;
+                return None;
             }
             let Some(curr) = state.curr else {
                 // An idle CPU notices what was queued for it when the interrupt
@@ -346,21 +343,22 @@ impl Kernel {
                 let queued = !state.rq.tree().is_empty() || !state.rt.is_empty();
                 let told = state.ipi_at_ns == NEVER && queued;
                 if state.idle && !told {
-                    return Settled::Waits;
+                    return None;
                 }
                 self.schedule(cpu);
                 continue;
             };
             match self.task(curr).op {
-                Op::Poll => return Settled::Polls(curr),
+                Op::Poll => return Some(curr),
                 Op::Run { left_ns } => {
                     let now_ns = self.now_ns;
                     self.cpu(cpu).op_end_ns = moment_after(now_ns, left_ns);
+                    return None;
                 }
                 Op::Spin { again_ns } => {
                     let now_ns = self.now_ns;
                     self.cpu(cpu).op_end_ns = again_ns.max(now_ns);
-                    return Settled::Waits;
+                    return None;
                 }
                 Op::Resched => {
                     self.task(curr).op = Op::Poll;
