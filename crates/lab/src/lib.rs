@@ -20,6 +20,7 @@
 //! ```
 
 mod keys;
+mod locks;
 mod metrics;
 mod recording;
 mod report;
@@ -35,6 +36,7 @@ pub use kernel_sim::{
     TaskId,
 };
 pub use keys::{KEYS, Key, KeyError, Value};
+pub use locks::{LockOrder, LockUse, OrderViolation, PathLocks, lock_table, lock_table_text};
 pub use metrics::{Metrics, Read};
 pub use recording::{Player, Recording};
 pub use report::{Report, RunReport};
@@ -44,4 +46,4 @@ pub use scenario::{Scenario, ScenarioError, built_in_names};
 pub use size_class::{SizeClassInfo, size_class};
 pub use state::{Activity, CpuState, LockState, MachineState, RunState, TaskState, ZspageState};
 pub use workload::WorkProbe;
-pub use zswap_paths::{Context, Counters, ObjectPlace, Probe, source_of};
+pub use zswap_paths::{Context, Counters, ObjectPlace, Preset, Probe, source_of};

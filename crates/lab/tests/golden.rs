@@ -11,12 +11,12 @@ use zswap_lab::{Run, Scenario};
 wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);
 
 const GOLDEN: [(&str, &str, u64); 6] = [
-    ("b1-1cpu", "shared", 0x67b3_d588_4c12_dfb9),
-    ("b1-1cpu", "split", 0x39ed_7f34_f322_8581),
-    ("b1-1cpu", "onstack", 0x7103_324b_83bd_0a54),
-    ("b1-8cpu", "shared", 0xa75d_8617_d656_339e),
-    ("b1-8cpu", "split", 0x9541_bc38_fdda_0104),
-    ("b1-8cpu", "onstack", 0x5474_7569_571c_726c),
+    ("b1-1cpu", "shared", 0xe49a_b5f0_aff0_3667),
+    ("b1-1cpu", "split", 0xcc28_7521_4dbe_8d3b),
+    ("b1-1cpu", "onstack", 0xb773_b784_acd3_b83e),
+    ("b1-8cpu", "shared", 0xadf8_3a71_4ced_3064),
+    ("b1-8cpu", "split", 0xa6dc_f41a_a375_7902),
+    ("b1-8cpu", "onstack", 0xb3ee_a5a5_c58d_4a54),
 ];
 
 #[cfg_attr(target_arch = "wasm32", wasm_bindgen_test::wasm_bindgen_test)]
