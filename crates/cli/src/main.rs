@@ -7,6 +7,7 @@ mod classes;
 mod explain;
 mod layout;
 mod list;
+mod locks;
 mod machinery;
 mod output;
 mod run;
@@ -39,6 +40,8 @@ enum Command {
     Pools(machinery::PoolsArgs),
     /// Print the sizes of zswap's structures and the requests each design needs
     Layout,
+    /// Run each path of a design and print the locks it takes, in order
+    Locks(locks::LocksArgs),
 }
 
 /// What the call asks for. Help and version are printed here and end the
@@ -69,6 +72,7 @@ fn act(command: Command) -> Result<(), CliError> {
         Command::Classes(args) => machinery::classes(&args),
         Command::Pools(args) => machinery::pools(&args),
         Command::Layout => machinery::layout(),
+        Command::Locks(args) => locks::locks(&args),
     }
 }
 

@@ -28,6 +28,7 @@ mod roster;
 mod run;
 mod scenario;
 mod size_class;
+mod soak;
 mod state;
 mod workload;
 
@@ -44,6 +45,7 @@ pub use roster::{Role, Roster, TaskInfo};
 pub use run::{Run, RunError};
 pub use scenario::{Scenario, ScenarioError, built_in_names};
 pub use size_class::{SizeClassInfo, size_class};
+pub use soak::{Soak, SoakError, SoakReport, soak};
 pub use state::{Activity, CpuState, LockState, MachineState, RunState, TaskState, ZspageState};
 pub use workload::WorkProbe;
 pub use zswap_paths::{Context, Counters, ObjectPlace, Preset, Probe, source_of};

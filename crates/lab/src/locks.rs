@@ -215,7 +215,7 @@ async fn walk(task: &Task, zswap: &Zswap) {
     let slot = SwapSlot(5);
     PageContent::Text.fill(1, &mut page);
     for (code, path) in MARKS {
-        if path != "store" && path != "load" {
+        if path != "store" {
             let _ = swap_writeout(task, zswap, &Folio::of(slot, &page)).await;
         }
         task.probe(code, 0);

@@ -153,5 +153,7 @@ pub(crate) async fn acomp_ctx_get_cpu_lock<'z>(
         }
         task.mutex_unlock(ctx.mutex_for(direction)).await;
         task.run_kernel(RETRY_NS).await;
+        // In the model the CPU may come back only by a task that waits for it.
+        task.cond_resched().await;
     }
 }

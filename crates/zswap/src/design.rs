@@ -123,6 +123,18 @@ impl Allocator {
     }
 }
 
+/// What a load decompresses from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mapping {
+    /// A copy made before the mutex is taken (until 6.8).
+    CopiedBeforeTheMutex,
+    /// A copy made under the mutex (until 6.14).
+    Copied,
+    /// The object itself, which is held meanwhile (since 6.15; zbud and z3fold
+    /// always).
+    Held,
+}
+
 /// Whose entries share a list of least recent use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LruDesign {
@@ -207,6 +219,15 @@ impl Design {
     #[must_use]
     pub fn decompresses_on_stack(&self, algorithm: Algorithm) -> bool {
         self.context == Context::Onstack && algorithm.on_stack_request()
+    }
+
+    /// What a load decompresses from.
+    pub(crate) fn mapping(&self) -> Mapping {
+        match self.allocator {
+            Allocator::ZsmallocReaders | Allocator::Zbud | Allocator::Z3fold => Mapping::Held,
+            _ if self.mutex_of_all_pools => Mapping::CopiedBeforeTheMutex,
+            _ => Mapping::Copied,
+        }
     }
 
     /// Whether a load takes its entry out before it decompresses (6.10 to

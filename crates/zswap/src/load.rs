@@ -2,6 +2,7 @@
 
 use crate::acomp_ctx::{For, acomp_ctx_get_cpu_lock};
 use crate::compress::crypto_acomp_decompress;
+use crate::design::Mapping;
 use crate::invalidate::{zswap_entry_free, zswap_invalidate};
 use crate::probe::Probe;
 use crate::tree::{tree_erase, tree_search};
@@ -103,17 +104,25 @@ pub(crate) async fn zswap_decompress(
         }
     };
     let inside = zswap.costs.load_inside();
+    let mapping = zswap.design.mapping();
     let algorithm = zswap.algorithm_of(entry.pool);
     let on_stack = zswap.design.decompresses_on_stack(algorithm);
+    if mapping == Mapping::CopiedBeforeTheMutex {
+        zs_map_object(task, zswap, entry.pool, handle, inside.map_ns).await;
+    }
     let mut mutex = None;
     if !on_stack {
         let ctx = acomp_ctx_get_cpu_lock(task, zswap, entry.pool, For::Decompress).await;
         mutex = Some(ctx.decompress_mutex);
     }
     task.run_kernel(inside.before_ns).await;
-    zs_map_object(task, zswap, entry.pool, handle, inside.map_ns).await;
+    if mapping != Mapping::CopiedBeforeTheMutex {
+        zs_map_object(task, zswap, entry.pool, handle, inside.map_ns).await;
+    }
     let good = crypto_acomp_decompress(task, zswap, algorithm, entry, page).await;
-    zs_unmap_object(task, zswap, entry.pool, handle);
+    if mapping == Mapping::Held {
+        zs_unmap_object(task, zswap, entry.pool, handle);
+    }
     task.run_kernel(inside.after_ns).await;
     if let Some(mutex) = mutex {
         task.mutex_unlock(mutex).await;

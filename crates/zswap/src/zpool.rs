@@ -13,6 +13,7 @@
 //! Left out: allocating a zspage outside of the class lock, z3fold's locks of
 //! pages and slots, compaction beside the paths.
 
+use crate::design::Mapping;
 use crate::probe::{ObjectPlace, Probe};
 use crate::zswap::{Zswap, ZswapOptions};
 use kernel_sim::{Machine, PlainSpinLock, RwLock, Task};
@@ -203,10 +204,13 @@ pub(crate) async fn zs_obj_write(
         zpool.write(handle.handle, bytes)
     });
     task.run_kernel(inside.copy_ns).await;
-    zs_unmap_object(task, zswap, pool, handle);
+    if zswap.design.mapping() == Mapping::Held {
+        zs_unmap_object(task, zswap, pool, handle);
+    }
 }
 
-/// Finds an object and holds its zspage.
+/// Finds an object and holds its zspage; where the data are copied, only for
+/// that long.
 pub(crate) async fn zs_map_object(
     task: &Task,
     zswap: &Zswap,
@@ -225,6 +229,9 @@ pub(crate) async fn zs_map_object(
             task.run_kernel(ns).await;
             zswap.pin(pool, handle, true);
             task.probe(Probe::ZspageHold as u16, zswap.place(pool, handle).to_arg());
+            if zswap.design.mapping() != Mapping::Held {
+                zs_unmap_object(task, zswap, pool, handle);
+            }
             task.read_unlock(lock).await;
         }
     }
