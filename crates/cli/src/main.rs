@@ -12,6 +12,7 @@ mod machinery;
 mod output;
 mod run;
 mod scenario;
+mod soak;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -42,6 +43,8 @@ enum Command {
     Layout,
     /// Run each path of a design and print the locks it takes, in order
     Locks(locks::LocksArgs),
+    /// Mix all paths at random on random machines, and check every page
+    Soak(soak::SoakArgs),
 }
 
 /// What the call asks for. Help and version are printed here and end the
@@ -73,6 +76,7 @@ fn act(command: Command) -> Result<(), CliError> {
         Command::Pools(args) => machinery::pools(&args),
         Command::Layout => machinery::layout(),
         Command::Locks(args) => locks::locks(&args),
+        Command::Soak(args) => soak::soak(&args),
     }
 }
 

@@ -22,7 +22,6 @@ use crate::run::RunError;
 use crate::scenario::Scenario;
 use core::fmt::Write;
 use kernel_sim::{Device, Event, EventKind, LockInfo, Machine, MachineConfig, SsdOptions, Task};
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use zswap_mm::{Page, PageContent, SwapSlot};
 use zswap_paths::{Design, Folio, Probe, Zswap, ZswapOptions};
@@ -51,44 +50,46 @@ fn class_of(name: &str) -> &str {
 const ZSPAGE: &str = "zspage lock";
 
 /// What a record says of a lock.
+#[derive(Clone, Copy)]
 enum Said {
-    Takes { lock: String, shared: bool },
-    Leaves { lock: String },
+    Takes { shared: bool },
+    Leaves,
 }
 
-fn said(event: &Event, locks: &[LockInfo]) -> Option<Said> {
-    let name = || {
-        let index = usize::try_from(event.arg).unwrap_or(usize::MAX);
-        let name = locks.get(index).map_or("?", |lock| lock.name.as_str());
-        class_of(name).to_owned()
-    };
-    let probe = |probe: Probe| event.kind == EventKind::Probe && event.aux == probe as u16;
+/// What a record says, and of which lock; none is a zspage.
+fn said(event: &Event) -> Option<(Said, Option<usize>)> {
+    let lock = usize::try_from(event.arg).ok();
+    let takes = |shared| Said::Takes { shared };
     match event.kind {
-        EventKind::LockAcquire => Some(Said::Takes {
-            lock: name(),
-            shared: false,
-        }),
-        EventKind::ReadAcquire => Some(Said::Takes {
-            lock: name(),
-            shared: true,
-        }),
-        EventKind::LockRelease | EventKind::ReadRelease => Some(Said::Leaves { lock: name() }),
-        _ if probe(Probe::ZspageHold) => Some(Said::Takes {
-            lock: ZSPAGE.to_owned(),
-            shared: true,
-        }),
-        _ if probe(Probe::ZspageLetGo) => Some(Said::Leaves {
-            lock: ZSPAGE.to_owned(),
-        }),
+        EventKind::LockAcquire => Some((takes(false), lock)),
+        EventKind::ReadAcquire => Some((takes(true), lock)),
+        EventKind::LockRelease | EventKind::ReadRelease => Some((Said::Leaves, lock)),
+        EventKind::Probe if event.aux == Probe::ZspageHold as u16 => Some((takes(true), None)),
+        EventKind::Probe if event.aux == Probe::ZspageLetGo as u16 => Some((Said::Leaves, None)),
         _ => None,
     }
 }
 
-/// Which locks were taken inside which.
-#[derive(Clone, Debug, Default)]
+fn name_of(lock: Option<usize>, locks: &[LockInfo]) -> &str {
+    let info = lock.map(|lock| locks.get(lock));
+    match info {
+        None => ZSPAGE,
+        Some(info) => info.map_or("?", |lock| class_of(&lock.name)),
+    }
+}
+
+/// Which locks were taken inside which, in a run whose locks are all there from
+/// the start.
+#[derive(Clone, Debug)]
 pub struct LockOrder {
-    held: BTreeMap<u16, Vec<String>>,
-    inside: BTreeMap<String, BTreeSet<String>>,
+    /// Names of the classes; the first is the zspages'.
+    classes: Vec<String>,
+    /// The class of each lock.
+    class: Vec<usize>,
+    /// What each task holds.
+    held: Vec<Vec<usize>>,
+    /// For each class, a bit for each that was taken inside it.
+    inside: Vec<u64>,
 }
 
 /// Two tasks take two locks in different orders.
@@ -102,53 +103,85 @@ pub struct OrderViolation {
 }
 
 impl LockOrder {
+    /// Nothing is held yet.
+    #[must_use]
+    pub fn new(locks: &[LockInfo]) -> LockOrder {
+        let mut classes = vec![ZSPAGE.to_owned()];
+        let mut class = Vec::new();
+        for lock in locks {
+            let name = class_of(&lock.name);
+            let known = classes.iter().position(|class| class == name);
+            class.push(known.unwrap_or(classes.len()));
+            if known.is_none() {
+                classes.push(name.to_owned());
+            }
+        }
+        assert!(
+            classes.len() <= 64,
+            "at most 64 classes of locks are followed"
+        );
+        LockOrder {
+            inside: vec![0; classes.len()],
+            classes,
+            class,
+            held: Vec::new(),
+        }
+    }
+
     /// Follows a record.
     ///
     /// # Errors
     /// If it closes a cycle.
-    pub fn follow(&mut self, event: &Event, locks: &[LockInfo]) -> Result<(), OrderViolation> {
-        let Some(said) = said(event, locks) else {
+    pub fn follow(&mut self, event: &Event) -> Result<(), OrderViolation> {
+        let Some((said, lock)) = said(event) else {
             return Ok(());
         };
-        let held = self.held.entry(event.task.0).or_default();
-        match said {
-            Said::Leaves { lock } => {
-                if let Some(at) = held.iter().rposition(|held| *held == lock) {
-                    held.remove(at);
-                }
-            }
-            Said::Takes { lock, .. } => {
-                let before = held.clone();
-                held.push(lock.clone());
-                for outer in before {
-                    if outer == lock || self.leads(&lock, &outer) {
-                        return Err(OrderViolation {
-                            held: outer,
-                            taken: lock,
-                        });
-                    }
-                    self.inside.entry(outer).or_default().insert(lock.clone());
-                }
-            }
+        let class = lock.map_or(0, |lock| self.class[lock]);
+        let task = event.task.index();
+        if self.held.len() <= task {
+            self.held.resize(task + 1, Vec::new());
         }
+        if let Said::Leaves = said {
+            let held = &mut self.held[task];
+            if let Some(at) = held.iter().rposition(|held| *held == class) {
+                held.remove(at);
+            }
+            return Ok(());
+        }
+        for number in 0..self.held[task].len() {
+            let outer = self.held[task][number];
+            if self.inside[outer] >> class & 1 == 1 {
+                continue;
+            }
+            if outer == class || self.leads(class, outer) {
+                return Err(OrderViolation {
+                    held: self.classes[outer].clone(),
+                    taken: self.classes[class].clone(),
+                });
+            }
+            self.inside[outer] |= 1 << class;
+        }
+        self.held[task].push(class);
         Ok(())
     }
 
     /// Whether `to` was ever taken, directly or not, inside `from`.
-    fn leads(&self, from: &str, to: &str) -> bool {
-        let inside = self.inside.get(from);
-        inside.is_some_and(|inside| {
-            inside.contains(to) || inside.iter().any(|next| self.leads(next, to))
-        })
+    fn leads(&self, from: usize, to: usize) -> bool {
+        let inside = self.inside[from];
+        let mut inner = (0..self.classes.len()).filter(|class| inside >> class & 1 == 1);
+        inner.any(|next| next == to || self.leads(next, to))
     }
 
     /// The pairs of an outer and an inner lock that were seen.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.inside.iter().flat_map(|(outer, inner)| {
-            inner
-                .iter()
-                .map(move |inner| (outer.as_str(), inner.as_str()))
-        })
+        let names = &self.classes;
+        self.inside
+            .iter()
+            .enumerate()
+            .flat_map(move |(outer, inside)| {
+                let inner = (0..names.len()).filter(move |class| inside >> class & 1 == 1);
+                inner.map(move |inner| (names[outer].as_str(), names[inner].as_str()))
+            })
     }
 }
 
@@ -247,8 +280,12 @@ fn fold(events: &[Event], locks: &[LockInfo]) -> Vec<PathLocks> {
         let Some(path) = paths.last_mut().filter(|_| open) else {
             continue;
         };
-        match said(event, locks) {
-            Some(Said::Takes { lock, shared }) => {
+        let Some((said, lock)) = said(event) else {
+            continue;
+        };
+        let lock = name_of(lock, locks).to_owned();
+        match said {
+            Said::Takes { shared } => {
                 let inside = held.iter().map(|(lock, ..)| lock.clone()).collect();
                 held.push((lock.clone(), path.locks.len(), event.at_ns));
                 path.locks.push(LockUse {
@@ -258,13 +295,12 @@ fn fold(events: &[Event], locks: &[LockInfo]) -> Vec<PathLocks> {
                     held_ns: 0,
                 });
             }
-            Some(Said::Leaves { lock }) => {
+            Said::Leaves => {
                 if let Some(at) = held.iter().rposition(|(held, ..)| *held == lock) {
                     let (_, number, since_ns) = held.remove(at);
                     path.locks[number].held_ns = event.at_ns - since_ns;
                 }
             }
-            None => {}
         }
     }
     paths

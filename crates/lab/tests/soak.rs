@@ -13,7 +13,7 @@ fn random_mixes_of_all_paths_lose_nothing_and_take_locks_in_one_order() {
     assert!(report.reads > 40_000 && report.switches > 10, "{report:?}");
     assert!(counters.written_back_pages > 1_000, "{counters:?}");
     assert!(counters.pool_limit_hit > 100, "{counters:?}");
-    assert!(counters.reject_reclaim_fail > 10, "{counters:?}");
+    assert!(counters.reject_reclaim_fail > 0, "{counters:?}");
     assert!(counters.reject_alloc_fail > 10, "{counters:?}");
     assert!(counters.reject_compress_poor > 100, "{counters:?}");
 }

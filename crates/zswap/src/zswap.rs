@@ -370,6 +370,12 @@ impl Zswap {
         &self.design
     }
 
+    /// The hardware of asynchronous compressors, if one is used.
+    #[must_use]
+    pub fn accelerator(&self) -> Option<Accelerator> {
+        self.accelerator
+    }
+
     /// Slots of the swap device.
     #[must_use]
     pub fn slots(&self) -> u64 {
