@@ -74,6 +74,8 @@ type Body = Rc<dyn Fn(Task) -> ItemFuture>;
 pub(crate) struct WorkqueueState {
     worker: TaskId,
     pending: VecDeque<Work>,
+    /// The worker sleeps for want of work, and not in an item for a lock.
+    idle: bool,
 }
 
 /// A work item as the kernel sees it.
@@ -122,7 +124,8 @@ impl Kernel {
         let state = self.workqueue(queue);
         state.pending.push_back(work);
         let worker = state.worker;
-        (true, self.wake(worker, waker).into())
+        let idle = core::mem::take(&mut state.idle);
+        (true, (idle && self.wake(worker, waker)).into())
     }
 
     /// The next item of a worker, which sleeps if there is none.
@@ -130,6 +133,7 @@ impl Kernel {
         let state = self.workqueue(queue);
         let worker = state.worker;
         let Some(work) = state.pending.pop_front() else {
+            state.idle = true;
             self.enter_kernel(worker);
             self.sleep_until_woken(worker);
             return Poll::Pending;
@@ -249,6 +253,7 @@ impl Machine {
         let state = WorkqueueState {
             worker,
             pending: VecDeque::new(),
+            idle: false,
         };
         self.kernel.borrow_mut().objects.workqueues.push(state);
         Ok(queue)

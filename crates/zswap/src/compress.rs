@@ -103,11 +103,13 @@ fn decompress_from(
     let EntryData::Stored(handle) = entry.data else {
         return false;
     };
-    let data = &mut *zswap.scratch.borrow_mut();
-    zswap.read_object(entry.pool, handle, usize::from(entry.length), data);
-    if entry.is_incompressible() {
-        page.bytes_mut().copy_from_slice(data);
-        return true;
-    }
-    zswap.with_codec(algorithm, |codec| codec.decompress(data, page).is_ok())
+    let joined = &mut *zswap.scratch.borrow_mut();
+    zswap.with_zpool(entry.pool, handle.zpool, |zpool| {
+        let data = zpool.read_begin(handle.handle, usize::from(entry.length), joined);
+        if entry.is_incompressible() {
+            page.bytes_mut().copy_from_slice(data);
+            return true;
+        }
+        zswap.with_codec(algorithm, |codec| codec.decompress(data, page).is_ok())
+    })
 }

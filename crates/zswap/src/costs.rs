@@ -109,7 +109,7 @@ pub(crate) struct LoadInside {
 // For trees and lists there is no source; they are assumed to be held for 0.2
 // and 0.1 µs.
 impl Costs {
-    pub(crate) fn store_outside(&self) -> StoreOutside {
+    fn store_outside(&self) -> StoreOutside {
         let [before_ns, tree_ns, lru_ns, after_ns] = split(self.store_ns, [250, 20, 10, 120]);
         StoreOutside {
             before_ns,
@@ -119,7 +119,7 @@ impl Costs {
         }
     }
 
-    pub(crate) fn store_inside(&self) -> StoreInside {
+    fn store_inside(&self) -> StoreInside {
         let [before_ns, malloc_ns, map_ns, copy_ns] =
             split(self.store_locked_ns, [30, 35, 10, 105]);
         StoreInside {
@@ -130,7 +130,7 @@ impl Costs {
         }
     }
 
-    pub(crate) fn load_outside(&self) -> LoadOutside {
+    fn load_outside(&self) -> LoadOutside {
         let [before_ns, tree_ns, lru_ns, find_ns, free_ns, after_ns] =
             split(self.load_ns, [125, 20, 10, 22, 35, 63]);
         let free = Free {
@@ -146,7 +146,7 @@ impl Costs {
         }
     }
 
-    pub(crate) fn load_inside(&self) -> LoadInside {
+    fn load_inside(&self) -> LoadInside {
         let [before_ns, map_ns, after_ns] = split(self.load_locked_ns, [10, 10, 40]);
         LoadInside {
             before_ns,
@@ -157,6 +157,28 @@ impl Costs {
 
     pub(crate) fn jittered(stream: &mut Stream, mean_ns: u64) -> u64 {
         stream.jittered(mean_ns, JITTER_PERMILLE)
+    }
+}
+
+/// The parts of all costs, computed once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts {
+    pub mean: Costs,
+    pub store_outside: StoreOutside,
+    pub store_inside: StoreInside,
+    pub load_outside: LoadOutside,
+    pub load_inside: LoadInside,
+}
+
+impl From<Costs> for Parts {
+    fn from(mean: Costs) -> Parts {
+        Parts {
+            mean,
+            store_outside: mean.store_outside(),
+            store_inside: mean.store_inside(),
+            load_outside: mean.load_outside(),
+            load_inside: mean.load_inside(),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub async fn zswap_invalidate(task: &Task, zswap: &Zswap, slot: SwapSlot) {
     let tree = zswap.tree_lock(slot);
     task.spin_lock(tree).await;
     let erased = zswap.erase_locked(task, slot);
-    task.run_kernel(zswap.costs.load_outside().tree_ns).await;
+    task.run_kernel(zswap.costs.load_outside.tree_ns).await;
     if zswap.tree_lock_is_outermost() {
         free(task, zswap, erased).await;
         task.spin_unlock(tree).await;

@@ -45,7 +45,7 @@ pub async fn zswap_load(
     slot: SwapSlot,
     page: &mut Page,
 ) -> Result<(), LoadError> {
-    let outside = zswap.costs.load_outside();
+    let outside = zswap.costs.load_outside;
     task.probe(Probe::LoadBegin as u16, slot.0);
     task.run_kernel(outside.before_ns).await;
 
@@ -103,7 +103,7 @@ pub(crate) async fn zswap_decompress(
             return true;
         }
     };
-    let inside = zswap.costs.load_inside();
+    let inside = zswap.costs.load_inside;
     let mapping = zswap.design.mapping();
     let algorithm = zswap.algorithm_of(entry.pool);
     let on_stack = zswap.design.decompresses_on_stack(algorithm);

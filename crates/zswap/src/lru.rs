@@ -76,7 +76,7 @@ pub(crate) async fn zswap_lru_add(task: &Task, zswap: &Zswap, id: EntryId) {
     if added.is_err() {
         task.fail("adds an entry to a list that was not made before".to_owned());
     }
-    task.run_kernel(zswap.costs.store_outside().lru_ns).await;
+    task.run_kernel(zswap.costs.store_outside.lru_ns).await;
     task.spin_unlock(zswap.lru_lock(list)).await;
 }
 
@@ -89,7 +89,6 @@ pub(crate) async fn zswap_lru_del(task: &Task, zswap: &Zswap, id: EntryId) {
     let list = zswap.lru_of(entry.pool);
     task.spin_lock(zswap.lru_lock(list)).await;
     zswap.lrus.borrow_mut()[list].del(id);
-    task.run_kernel(zswap.costs.load_outside().free.lru_ns)
-        .await;
+    task.run_kernel(zswap.costs.load_outside.free.lru_ns).await;
     task.spin_unlock(zswap.lru_lock(list)).await;
 }

@@ -60,7 +60,7 @@ impl core::error::Error for StoreError {}
 /// Older copies under the slots are then dropped, so that they can never be
 /// mistaken for the folio.
 pub async fn zswap_store(task: &Task, zswap: &Zswap, folio: &Folio<'_>) -> Result<(), StoreError> {
-    let outside = zswap.costs.store_outside();
+    let outside = zswap.costs.store_outside;
     task.probe(Probe::StoreBegin as u16, folio.slot.0);
     task.run_kernel(outside.before_ns).await;
 
@@ -154,7 +154,7 @@ async fn zswap_compress(
 ) -> Result<(EntryData, usize), StoreError> {
     let entry = zswap.entry(id);
     let ctx = acomp_ctx_get_cpu_lock(task, zswap, entry.pool, For::Compress).await;
-    task.run_kernel(zswap.costs.store_inside().before_ns).await;
+    task.run_kernel(zswap.costs.store_inside.before_ns).await;
     let algorithm = zswap.algorithm_of(entry.pool);
     let length = crypto_acomp_compress(task, zswap, ctx, algorithm, entry.swpentry, page).await;
     let writeback = zswap.cgroups.borrow().writeback_enabled(entry.objcg);
@@ -201,7 +201,7 @@ async fn insert(task: &Task, zswap: &Zswap, slot: SwapSlot, id: EntryId) -> Resu
     if old.is_ok() {
         task.probe(Probe::IndexStore as u16, slot.0);
     }
-    task.run_kernel(zswap.costs.store_outside().tree_ns).await;
+    task.run_kernel(zswap.costs.store_outside.tree_ns).await;
     if zswap.tree_lock_is_outermost() && old.is_ok() {
         zswap_lru_add(task, zswap, id).await;
     }

@@ -83,7 +83,7 @@ pub async fn swap_writeout(
 
 async fn note_zeroes(task: &Task, zswap: &Zswap, folio: &Folio<'_>) {
     // The way to zswap and the reclaim around it are the same.
-    task.run_kernel(zswap.costs.store_ns).await;
+    task.run_kernel(zswap.costs.mean.store_ns).await;
     for slot in folio.slots() {
         zswap_invalidate(task, zswap, slot).await;
         zswap.zeromap.borrow_mut().set(slot, true);
@@ -150,7 +150,7 @@ pub(crate) async fn read_locked(
         return Ok(());
     }
     if zswap.zeromap.borrow().test(slot) {
-        task.run_kernel(zswap.costs.load_ns).await;
+        task.run_kernel(zswap.costs.mean.load_ns).await;
         page.bytes_mut().fill(0);
         return Ok(());
     }

@@ -51,7 +51,7 @@ pub(crate) async fn tree_erase(task: &Task, zswap: &Zswap, slot: SwapSlot) -> Op
     let tree = zswap.tree_lock(slot);
     task.spin_lock(tree).await;
     let erased = zswap.erase_locked(task, slot);
-    task.run_kernel(zswap.costs.load_outside().tree_ns).await;
+    task.run_kernel(zswap.costs.load_outside.tree_ns).await;
     task.spin_unlock(tree).await;
     erased
 }

@@ -111,7 +111,7 @@ pub(crate) async fn shrink_memcg_cb(
     let lock = zswap.lru_lock(list);
     task.spin_lock(lock).await;
     let scan = zswap.scan(list, cgroup);
-    task.run_kernel(zswap.costs.store_outside().lru_ns).await;
+    task.run_kernel(zswap.costs.store_outside.lru_ns).await;
     let slot = match scan {
         Some(Scan::Candidate(id)) => Some((id, zswap.entry(id).swpentry)),
         _ => None,
@@ -147,7 +147,7 @@ pub(crate) async fn zswap_reclaim_entry(task: &Task, zswap: &Zswap, list: usize)
     let lock = zswap.lru_lock(list);
     task.spin_lock(lock).await;
     let oldest = zswap.isolate_oldest(list);
-    task.run_kernel(zswap.costs.store_outside().lru_ns).await;
+    task.run_kernel(zswap.costs.store_outside.lru_ns).await;
     task.spin_unlock(lock).await;
     let Some((id, slot)) = oldest else {
         return Walked::Empty;

@@ -84,7 +84,12 @@ impl Zswap {
         &self.zpool_locks[self.zpool_number(pool, zpool)]
     }
 
-    fn with_zpool<R>(&self, pool: PoolId, zpool: u8, f: impl FnOnce(&mut Zpool) -> R) -> R {
+    pub(crate) fn with_zpool<R>(
+        &self,
+        pool: PoolId,
+        zpool: u8,
+        f: impl FnOnce(&mut Zpool) -> R,
+    ) -> R {
         let mut pools = self.pools.borrow_mut();
         let pool = pools.pool_mut(pool);
         let pool = pool.expect("an entry keeps its pool alive");
@@ -131,22 +136,6 @@ impl Zswap {
         }
     }
 
-    /// Copies the stored bytes of an object.
-    pub(crate) fn read_object(
-        &self,
-        pool: PoolId,
-        handle: SetHandle,
-        length: usize,
-        into: &mut Vec<u8>,
-    ) {
-        self.with_zpool(pool, handle.zpool, |zpool| {
-            let [first, second] = zpool.read_sg(handle.handle, length);
-            into.clear();
-            into.extend_from_slice(first);
-            into.extend_from_slice(second);
-        });
-    }
-
     /// Holds the zspage of an object so that it stays, or lets go of it.
     fn pin(&self, pool: PoolId, handle: SetHandle, hold: bool) {
         self.with_zpool(pool, handle.zpool, |zpool| {
@@ -185,7 +174,7 @@ pub(crate) async fn zs_malloc(
             zswap.place(pool, handle).to_arg(),
         );
     }
-    task.run_kernel(zswap.costs.store_inside().malloc_ns).await;
+    task.run_kernel(zswap.costs.store_inside.malloc_ns).await;
     task.spin_unlock(lock).await;
     allocated
 }
@@ -198,7 +187,7 @@ pub(crate) async fn zs_obj_write(
     handle: SetHandle,
     bytes: &[u8],
 ) {
-    let inside = zswap.costs.store_inside();
+    let inside = zswap.costs.store_inside;
     zs_map_object(task, zswap, pool, handle, inside.map_ns).await;
     zswap.with_zpool(pool, handle.zpool, |zpool| {
         zpool.write(handle.handle, bytes)
@@ -251,7 +240,7 @@ pub(crate) fn zs_unmap_object(task: &Task, zswap: &Zswap, pool: PoolId, handle: 
 /// `zs_free`: gives an object back. The lock of the pool keeps it from moving
 /// until the lock of its class is held.
 pub(crate) async fn zs_free(task: &Task, zswap: &Zswap, pool: PoolId, handle: SetHandle) {
-    let free = zswap.costs.load_outside().free;
+    let free = zswap.costs.load_outside.free;
     let class = zswap.class_lock(pool, handle);
     if let ZpoolLocks::PerClass { pool: lock, .. } = *zswap.zpool_locks(pool, handle.zpool) {
         task.read_lock(lock).await;

@@ -5,7 +5,7 @@
 //!    ([`Zswap::check`]).
 
 use crate::acomp_ctx::AcompCtxs;
-use crate::costs::Costs;
+use crate::costs::{Costs, Parts};
 use crate::design::{Design, LruDesign};
 use crate::store::StoreError;
 use crate::swap_cache::SwapCache;
@@ -79,7 +79,7 @@ pub(crate) struct Works {
 /// A machine's zswap, with the swap cache and the device around it.
 pub struct Zswap {
     pub(crate) design: Design,
-    pub(crate) costs: Costs,
+    pub(crate) costs: Parts,
     pub(crate) slots: u64,
     pub(crate) enabled: Cell<bool>,
     pub(crate) contexts: AcompCtxs,
@@ -148,7 +148,7 @@ impl Zswap {
         let options_of_hardware = options.accelerator.clone();
         Ok(Zswap {
             design,
-            costs: options.costs,
+            costs: options.costs.into(),
             slots: options.slots,
             enabled: Cell::new(true),
             contexts,
@@ -181,14 +181,14 @@ impl Zswap {
     pub(crate) fn compress_ns(&self) -> u64 {
         Costs::jittered(
             &mut self.compress_times.borrow_mut(),
-            self.costs.compress_ns,
+            self.costs.mean.compress_ns,
         )
     }
 
     pub(crate) fn decompress_ns(&self) -> u64 {
         Costs::jittered(
             &mut self.decompress_times.borrow_mut(),
-            self.costs.decompress_ns,
+            self.costs.mean.decompress_ns,
         )
     }
 
