@@ -28,7 +28,7 @@ use zswap_paths::{Design, Folio, Probe, Zswap, ZswapOptions};
 use zswap_paths::{swap_free, swap_read_folio, swap_writeout, write_back_oldest};
 
 /// The class of a lock, by its name.
-fn class_of(name: &str) -> &str {
+pub(crate) fn class_of(name: &str) -> &str {
     const PREFIXES: [&str; 8] = [
         "acomp_ctx.mutex",
         "acomp_ctx.decompress_mutex",
