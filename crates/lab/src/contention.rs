@@ -67,7 +67,11 @@ pub fn contention(design: Design, cpus: u8, seed: u64) -> Result<Contention, Run
     let costs = Scenario::default().costs;
     let slots = APART * u64::from(cpus);
     let options = ZswapOptions::new(design, costs, slots, seed);
-    let zswap = Rc::new(Zswap::new(&mut machine, options)?);
+    let zswap = Rc::new(Zswap::new(
+        &mut machine,
+        options,
+        design.algorithm.new_compressor(),
+    )?);
     for number in 0..u64::from(cpus) {
         let page = |index| {
             let mut page = Page::zeroed();

@@ -220,7 +220,11 @@ pub fn lock_table(design: Design) -> Result<Vec<PathLocks>, RunError> {
         device: Some(ssd),
         ..ZswapOptions::new(design, costs, 64, 1)
     };
-    let zswap = Rc::new(Zswap::new(&mut machine, options)?);
+    let zswap = Rc::new(Zswap::new(
+        &mut machine,
+        options,
+        design.algorithm.new_compressor(),
+    )?);
     let paths = Rc::clone(&zswap);
     let body = move |task| async move { walk(&task, &paths).await };
     let spawned = machine.spawn("walker", 0, body);

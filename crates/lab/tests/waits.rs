@@ -76,7 +76,9 @@ fn run(design: Design, cpus: u8) -> (Vec<(Path, Vec<Path>)>, u64) {
         device: Some(device),
         ..ZswapOptions::new(design, costs, 1 << 10, 1)
     };
-    let zswap = Rc::new(Zswap::new(&mut machine, options).expect("a pool"));
+    let zswap = Rc::new(
+        Zswap::new(&mut machine, options, design.algorithm.new_compressor()).expect("a pool"),
+    );
     for (number, nice) in (0..6_u64).zip([10, 10, 5, 0, -19, -19]) {
         let zswap = Rc::clone(&zswap);
         let page = |index| {
