@@ -4,13 +4,16 @@
 //! call or a scenario is wrong. Errors are one line on standard error.
 
 mod classes;
+mod contention;
 mod explain;
 mod layout;
 mod list;
+mod locks;
 mod machinery;
 mod output;
 mod run;
 mod scenario;
+mod soak;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -39,6 +42,12 @@ enum Command {
     Pools(machinery::PoolsArgs),
     /// Print the sizes of zswap's structures and the requests each design needs
     Layout,
+    /// Run each path of a design and print the locks it takes, in order
+    Locks(locks::LocksArgs),
+    /// Print how often spinlocks are waited for in several designs
+    Contention(contention::ContentionArgs),
+    /// Mix all paths at random on random machines, and check every page
+    Soak(soak::SoakArgs),
 }
 
 /// What the call asks for. Help and version are printed here and end the
@@ -69,6 +78,9 @@ fn act(command: Command) -> Result<(), CliError> {
         Command::Classes(args) => machinery::classes(&args),
         Command::Pools(args) => machinery::pools(&args),
         Command::Layout => machinery::layout(),
+        Command::Locks(args) => locks::locks(&args),
+        Command::Contention(args) => contention::contention(&args),
+        Command::Soak(args) => soak::soak(&args),
     }
 }
 

@@ -55,6 +55,14 @@ pub enum CliError {
         /// What happened.
         error: RunError,
     },
+    /// A soak found something.
+    #[error("seed {seed}: {error}")]
+    Soak {
+        /// The soak's seed.
+        seed: u64,
+        /// What it found.
+        error: Box<zswap_lab::SoakError>,
+    },
     /// The output could not be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -64,7 +72,10 @@ impl CliError {
     /// 2 for a wrong call, 1 for anything else.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            CliError::Run { .. } | CliError::Output(_) | CliError::Waste(_) => ExitCode::from(1),
+            CliError::Run { .. }
+            | CliError::Soak { .. }
+            | CliError::Output(_)
+            | CliError::Waste(_) => ExitCode::from(1),
             _ => ExitCode::from(2),
         }
     }

@@ -291,3 +291,45 @@ fn explain_tells_the_slowest_reads() {
     ];
     assert_eq!(stdout(&sim(&none)), "the run has no timed reads\n");
 }
+
+#[test]
+fn locks_prints_a_design_and_knows_their_names() {
+    let output = sim(&["locks", "--preset", "patch-2"]);
+    let text = stdout(&output);
+    assert!(
+        output.status.success() && text.starts_with("patch-2: "),
+        "{text}"
+    );
+    let load = text.split("load\n").nth(1).expect("a load");
+    let load = load.split("writeback\n").next().expect("a writeback");
+    assert!(
+        !load.contains("mutex") && load.contains("zspage lock, shared"),
+        "{load}"
+    );
+    let all = stdout(&sim(&["locks"]));
+    assert!(
+        all.contains("\n6.10: ") && all.contains("tree->lock"),
+        "{all}"
+    );
+    let wrong = sim(&["locks", "--preset", "6.9"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(
+        said.contains("unknown preset `6.9`: use one of 6.7 "),
+        "{said}"
+    );
+}
+
+#[test]
+fn soak_and_contention_report() {
+    let text = stdout(&sim(&["soak", "--ops", "2000", "--seed", "4"]));
+    assert!(
+        text.contains("operations") && text.contains("all memory accounted for"),
+        "{text}"
+    );
+    let text = stdout(&sim(&["contention", "--cpus", "2"]));
+    assert!(
+        text.contains("6.10-onepool") && text.contains("xa_lock"),
+        "{text}"
+    );
+}

@@ -103,6 +103,30 @@ fn flush_waits_for_what_was_queued_before_and_no_more() {
 }
 
 #[test]
+fn more_work_does_not_wake_a_worker_that_waits_for_a_lock() {
+    let mut machine = with_cpus(1);
+    let mutex = machine.mutex("shrink_lock");
+    let queue = machine.workqueue("shrink").expect("few tasks");
+    let work = machine.work(queue, "shrink", move |task| async move {
+        task.mutex_lock(mutex).await;
+        task.mutex_unlock(mutex).await;
+    });
+    let queuer = move |task: Task| async move {
+        task.mutex_lock(mutex).await;
+        for _ in 0..5 {
+            task.queue_work(work).await;
+            task.sleep(1_000_000).await;
+        }
+        task.mutex_unlock(mutex).await;
+    };
+    machine.spawn("queuer", 0, queuer).expect("a valid nice");
+    machine.run_until(20_000_000).expect("no rule is broken");
+    let events = events(&mut machine);
+    assert_eq!(count(&events, EventKind::LockWait), 1);
+    assert_eq!(count(&events, EventKind::WorkEnd), 2);
+}
+
+#[test]
 fn an_item_that_keeps_a_lock_is_a_fault_that_names_it() {
     let mut machine = with_cpus(1);
     let mutex = machine.mutex("pools_lock");

@@ -19,7 +19,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod contention;
 mod keys;
+mod locks;
 mod metrics;
 mod recording;
 mod report;
@@ -27,14 +29,17 @@ mod roster;
 mod run;
 mod scenario;
 mod size_class;
+mod soak;
 mod state;
 mod workload;
 
+pub use contention::{Contention, LockCount, contention, contention_text};
 pub use kernel_sim::{
     Acquired, CpuId, Event, EventKind, Fault, LockId, LockInfo, LockKind, OutReason, Site, SiteId,
     TaskId,
 };
 pub use keys::{KEYS, Key, KeyError, Value};
+pub use locks::{LockOrder, LockUse, OrderViolation, PathLocks, lock_table, lock_table_text};
 pub use metrics::{Metrics, Read};
 pub use recording::{Player, Recording};
 pub use report::{Report, RunReport};
@@ -42,6 +47,7 @@ pub use roster::{Role, Roster, TaskInfo};
 pub use run::{Run, RunError};
 pub use scenario::{Scenario, ScenarioError, built_in_names};
 pub use size_class::{SizeClassInfo, size_class};
+pub use soak::{Soak, SoakError, SoakReport, soak};
 pub use state::{Activity, CpuState, LockState, MachineState, RunState, TaskState, ZspageState};
 pub use workload::WorkProbe;
-pub use zswap_paths::{Context, Counters, ObjectPlace, Probe, source_of};
+pub use zswap_paths::{Context, Counters, ObjectPlace, Preset, Probe, source_of};

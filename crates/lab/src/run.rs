@@ -10,7 +10,7 @@ use kernel_sim::{ConfigError, Event, Fault, LagClamp, Machine, MachineConfig, Sp
 use kernel_sim::{NICE_0_WEIGHT, weight_of_nice};
 use std::rc::Rc;
 use zswap_mm::Compressor;
-use zswap_mm::zsmalloc::ZsPoolError;
+use zswap_mm::lifecycle::PoolError;
 use zswap_paths::{Counters, Design, Zswap, ZswapOptions};
 
 /// Why a run cannot go on.
@@ -29,7 +29,7 @@ pub enum RunError {
     Machine(#[from] ConfigError),
     /// The pool could not be created.
     #[error(transparent)]
-    Pool(#[from] ZsPoolError),
+    Pool(#[from] PoolError),
     /// A task broke a rule of the model: the model has a bug, or an invariant
     /// that it claims does not hold.
     #[error("a rule is broken {0}")]
@@ -71,15 +71,12 @@ impl Run {
     ) -> Result<Run, RunError> {
         let mut machine = Machine::new(machine_config(scenario, seed))?;
         let slots = scenario.pages();
-        let options = ZswapOptions {
-            design: Design {
-                context: scenario.context,
-                algorithm: scenario.compressor,
-            },
-            costs: scenario.costs,
-            slots,
-            seed,
+        let design = Design {
+            context: scenario.context,
+            algorithm: scenario.compressor,
+            ..Design::default()
         };
+        let options = ZswapOptions::new(design, scenario.costs, slots, seed);
         let zswap = Rc::new(Zswap::new(&mut machine, options, codec)?);
         let tasks = spawn_all(scenario, seed, &zswap, &mut machine)?;
         let roster = Roster {

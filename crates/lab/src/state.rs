@@ -425,7 +425,14 @@ impl MachineState {
             }
             Probe::IndexStore => self.set_stored(event.arg, true),
             Probe::IndexErase => self.set_stored(event.arg, false),
-            Probe::ZeromapSet => {}
+            Probe::ZeromapSet
+            | Probe::ZspageHold
+            | Probe::ZspageLetGo
+            | Probe::WritebackBegin
+            | Probe::WritebackEnd
+            | Probe::WritebackFailed
+            | Probe::DeviceRead
+            | Probe::DeviceWrite => {}
         }
     }
 

@@ -5,7 +5,7 @@ use core::cell::Cell;
 use kernel_sim::{Stream, Task};
 use std::rc::Rc;
 use zswap_mm::{Page, PageContent, SwapSlot};
-use zswap_paths::{Zswap, swap_read_folio, swap_writeout};
+use zswap_paths::{Folio, Zswap, swap_read_folio, swap_writeout};
 
 /// The records that workloads leave beside those of the paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +74,7 @@ impl Env {
                 continue;
             }
             let slot = self.buffer.slot(index);
-            let stored = swap_writeout(&self.task, &self.zswap, slot, page).await;
+            let stored = swap_writeout(&self.task, &self.zswap, &Folio::of(slot, page)).await;
             self.buffer.resident[index].set(stored.is_err());
         }
         self.task.run_user(self.user_ns).await;

@@ -35,7 +35,7 @@
 
 use crate::compressor::Algorithm;
 use crate::fault::{AllocError, AllocSite, Failslab};
-use crate::zpool::{PoolNames, ZpoolSet, ZpoolSetError, ZpoolSetOptions};
+use crate::zpool::{PoolNames, ZpoolKind, ZpoolSet, ZpoolSetError, ZpoolSetOptions};
 use std::collections::BTreeMap;
 
 /// A zswap pool, by the number the entries keep. 0 is none.
@@ -51,6 +51,9 @@ pub enum ErrorPath {
     /// Returns at once and leaks the zswap pool: the second version of the
     /// one-pool patch, as found in review on 24 June 2024.
     ReturnNull,
+    /// Goes to the common error path, which destroys an allocator pool that
+    /// was never made: what the same review warned of.
+    GotoErrorUnchecked,
     /// Goes to the common error path, which leaves out what was not made:
     /// the third version, and the code since.
     #[default]
@@ -114,9 +117,32 @@ pub enum PoolError {
     Zpools(#[from] ZpoolSetError),
 }
 
+/// A pool on its way: what its creation has allocated so far. Dropping it
+/// frees nothing from the [`Ledger`], as losing a pointer does not.
+#[derive(Debug)]
+#[must_use = "publish it or free it"]
+pub struct PoolDraft {
+    algorithm: Algorithm,
+    zpools: Option<ZpoolSet>,
+    contexts: bool,
+}
+
+impl PoolDraft {
+    /// Whether its allocator pools were created.
+    pub fn has_zpools(&self) -> bool {
+        self.zpools.is_some()
+    }
+}
+
+/// An allocator pool that is not there was to be destroyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("destroys the allocator pool at NULL; check first whether it was created")]
+pub struct NullZpool;
+
 /// All zswap pools of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct ZswapPools {
+    max: Option<u8>,
     pools: BTreeMap<PoolId, ZswapPool>,
     current: Option<PoolId>,
     names: PoolNames,
@@ -129,6 +155,16 @@ impl ZswapPools {
     /// None yet.
     pub fn new() -> Self {
         ZswapPools::default()
+    }
+
+    /// Allows fewer than [`MAX_POOLS`] pools at a time.
+    pub fn set_max(&mut self, max: u8) {
+        self.max = Some(max);
+    }
+
+    /// What a failed creation does.
+    pub fn error_path(&self) -> ErrorPath {
+        self.error_path
     }
 
     /// Chooses what a failed creation does.
@@ -185,23 +221,29 @@ impl ZswapPools {
         algorithm: Algorithm,
         options: &ZpoolSetOptions,
     ) -> Result<PoolId, PoolError> {
-        let next = match self.find_get(algorithm, options) {
+        let next = match self.find_get(algorithm, options.kind) {
             Some(found) => found,
             None => self.create(algorithm, options)?,
         };
+        self.make_current(next);
+        Ok(next)
+    }
+
+    /// Makes a pool the current one and kills the one that was.
+    pub fn make_current(&mut self, next: PoolId) {
         if self.current == Some(next) {
-            return Ok(next);
+            return;
         }
         if let Some(old) = self.current.replace(next) {
             self.kill(old);
         }
-        Ok(next)
     }
 
-    /// A pool that fits and has a reference left, revived.
-    fn find_get(&mut self, algorithm: Algorithm, options: &ZpoolSetOptions) -> Option<PoolId> {
+    /// A pool that fits and has a reference left, revived, to become the
+    /// current one.
+    pub fn find_get(&mut self, algorithm: Algorithm, kind: ZpoolKind) -> Option<PoolId> {
         let (id, pool) = self.pools.iter_mut().find(|(_, pool)| {
-            let same_kind = pool.zpools.zpools()[0].kind() == options.kind;
+            let same_kind = pool.zpools.zpools()[0].kind() == kind;
             pool.algorithm == algorithm && same_kind && pool.state != PoolState::Releasing
         })?;
         if pool.state == PoolState::Killed {
@@ -216,47 +258,123 @@ impl ZswapPools {
         algorithm: Algorithm,
         options: &ZpoolSetOptions,
     ) -> Result<PoolId, PoolError> {
-        let free = (1..=MAX_POOLS as u8)
-            .map(PoolId)
-            .find(|id| !self.pools.contains_key(id));
-        self.faults.check(AllocSite::ZswapPool)?;
-        self.ledger.zswap_pools += 1;
-        let zpools = match ZpoolSet::new(options.clone(), &mut self.names) {
-            Ok(zpools) => zpools,
-            Err(error) => {
-                if self.error_path == ErrorPath::GotoError {
-                    self.ledger.zswap_pools -= 1;
-                }
-                return Err(error.into());
+        let mut draft = self.draft(algorithm)?;
+        if let Err(error) = self.create_zpools(&mut draft, options) {
+            match self.error_path {
+                ErrorPath::ReturnNull => drop(draft),
+                ErrorPath::GotoError | ErrorPath::GotoErrorUnchecked => self.free_draft(draft),
             }
-        };
-        self.ledger.zpools += zpools.zpools().len() as u64;
-        let contexts = self.faults.check(AllocSite::ZswapPool);
-        let busy = AllocError::Busy {
-            what: "zswap pools",
-            max: MAX_POOLS,
-        };
-        match contexts.and(free.ok_or(busy)) {
-            Ok(id) => {
-                self.ledger.acomp_ctxs += 1;
-                let state = PoolState::Current;
-                self.pools.insert(
-                    id,
-                    ZswapPool {
-                        algorithm,
-                        zpools,
-                        refs: 1,
-                        state,
-                    },
-                );
-                Ok(id)
-            }
-            Err(error) => {
-                self.ledger.zpools -= zpools.zpools().len() as u64;
-                self.ledger.zswap_pools -= 1;
+            return Err(error.into());
+        }
+        if let Err(error) = self.alloc_contexts(&mut draft) {
+            self.free_draft(draft);
+            return Err(error.into());
+        }
+        match self.publish(draft) {
+            Ok(id) => Ok(id),
+            Err((draft, error)) => {
+                self.free_draft(draft);
                 Err(error.into())
             }
         }
+    }
+
+    /// Allocates a `struct zswap_pool`.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError::NoMemory`] if a failure is injected.
+    pub fn draft(&mut self, algorithm: Algorithm) -> Result<PoolDraft, AllocError> {
+        self.faults.check(AllocSite::ZswapPool)?;
+        self.ledger.zswap_pools += 1;
+        Ok(PoolDraft {
+            algorithm,
+            zpools: None,
+            contexts: false,
+        })
+    }
+
+    /// Creates the allocator pools of a new zswap pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`ZpoolSet::new`]; none is there then.
+    pub fn create_zpools(
+        &mut self,
+        draft: &mut PoolDraft,
+        options: &ZpoolSetOptions,
+    ) -> Result<(), ZpoolSetError> {
+        let zpools = ZpoolSet::new(options.clone(), &mut self.names)?;
+        self.ledger.zpools += zpools.zpools().len() as u64;
+        draft.zpools = Some(zpools);
+        Ok(())
+    }
+
+    /// Allocates the per-CPU contexts of a new zswap pool.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError::NoMemory`] if a failure is injected.
+    pub fn alloc_contexts(&mut self, draft: &mut PoolDraft) -> Result<(), AllocError> {
+        self.faults.check(AllocSite::ZswapPool)?;
+        self.ledger.acomp_ctxs += 1;
+        draft.contexts = true;
+        Ok(())
+    }
+
+    /// Gives a new pool its number and its first reference.
+    ///
+    /// # Errors
+    ///
+    /// The pool back, with [`AllocError::Busy`] if all numbers are taken.
+    ///
+    /// # Panics
+    ///
+    /// If it has no allocator pools.
+    pub fn publish(&mut self, mut draft: PoolDraft) -> Result<PoolId, (PoolDraft, AllocError)> {
+        let max = self.max.unwrap_or(MAX_POOLS as u8);
+        let free = (1..=max)
+            .map(PoolId)
+            .find(|id| !self.pools.contains_key(id));
+        let Some(id) = free else {
+            let busy = AllocError::Busy {
+                what: "zswap pools",
+                max: usize::from(max),
+            };
+            return Err((draft, busy));
+        };
+        let zpools = draft.zpools.take();
+        let zpools = zpools.expect("the allocator pools were created before");
+        let pool = ZswapPool {
+            algorithm: draft.algorithm,
+            zpools,
+            refs: 1,
+            state: PoolState::Current,
+        };
+        self.pools.insert(id, pool);
+        Ok(id)
+    }
+
+    /// Destroys the allocator pools of a pool that will not be.
+    ///
+    /// # Errors
+    ///
+    /// [`NullZpool`] if they were not created: the kernel would crash.
+    pub fn destroy_zpools(&mut self, draft: &mut PoolDraft) -> Result<(), NullZpool> {
+        let zpools = draft.zpools.take().ok_or(NullZpool)?;
+        self.ledger.zpools -= zpools.zpools().len() as u64;
+        Ok(())
+    }
+
+    /// Frees the rest of a pool that will not be, and its contexts if there
+    /// are any.
+    pub fn free_draft(&mut self, mut draft: PoolDraft) {
+        if draft.zpools.is_some() {
+            // It is there, so this cannot fail.
+            let _ = self.destroy_zpools(&mut draft);
+        }
+        self.ledger.acomp_ctxs -= u64::from(draft.contexts);
+        self.ledger.zswap_pools -= 1;
     }
 
     /// Takes the reference for being current away.

@@ -2,40 +2,38 @@
 
 use crate::acomp_ctx::AcompCtx;
 use crate::probe::Probe;
-use crate::zswap::{Zswap, ZswapEntry, is_raw};
-use kernel_sim::{CpuId, Task};
-use zswap_mm::{PAGE_SIZE, Page, SwapSlot};
+use crate::zswap::Zswap;
+use kernel_sim::{DeviceError, Job, SpinLock, Task};
+use zswap_mm::entry::{EntryData, ZswapEntry};
+use zswap_mm::{Algorithm, CompressError, Page, SwapSlot};
 
-/// Compresses a page into the buffer of a CPU's context. The stream lock keeps
-/// preemption off for as long as that takes, so a preemption that is due
-/// strikes at its release.
+/// Compresses a page into the buffer of a context and returns the length. The
+/// stream lock keeps preemption off for as long as that takes, so a preemption
+/// that is due strikes at its release.
 pub(crate) async fn crypto_acomp_compress(
     task: &Task,
     zswap: &Zswap,
-    cpu: CpuId,
+    ctx: &AcompCtx,
+    algorithm: Algorithm,
     slot: SwapSlot,
     page: &Page,
-) {
-    let ctx = zswap.acomp_ctx(cpu);
-    task.spin_lock_bh(ctx.stream).await;
+) -> Result<usize, CompressError> {
+    if algorithm.is_async() {
+        let done = crypto_wait_req(task, zswap, Job::compress(1)).await;
+        match done {
+            Ok(()) => return compress_into(zswap, ctx, algorithm, page),
+            Err(DeviceError::Failed) => return Err(CompressError::Failed(algorithm)),
+            Err(DeviceError::Busy) => {}
+        }
+    }
+    let stream = stream_of_this_cpu(task, zswap, algorithm);
+    task.spin_lock_bh(stream).await;
     task.probe(Probe::CompressBegin as u16, slot.0);
-    let length = compress_or_copy(zswap, cpu, page);
+    let length = compress_into(zswap, ctx, algorithm, page);
     task.run_kernel(zswap.compress_ns()).await;
-    task.probe(Probe::CompressEnd as u16, length as u64);
-    task.spin_unlock_bh(ctx.stream).await;
-}
-
-/// A page that does not get smaller is kept raw.
-fn compress_or_copy(zswap: &Zswap, cpu: CpuId, page: &Page) -> usize {
-    let mut codec = zswap.codec.borrow_mut();
-    let data = match codec.compressed(page) {
-        Ok(data) if data.len() < PAGE_SIZE => data,
-        _ => page.bytes(),
-    };
-    let buffer = &mut *zswap.buffers[cpu.index()].borrow_mut();
-    buffer.clear();
-    buffer.extend_from_slice(data);
-    buffer.len()
+    task.probe(Probe::CompressEnd as u16, length.unwrap_or(0) as u64);
+    task.spin_unlock_bh(stream).await;
+    length
 }
 
 /// Decompresses the data of an entry into `page`, under the stream lock. A page
@@ -45,31 +43,73 @@ fn compress_or_copy(zswap: &Zswap, cpu: CpuId, page: &Page) -> usize {
 pub(crate) async fn crypto_acomp_decompress(
     task: &Task,
     zswap: &Zswap,
-    ctx: AcompCtx,
-    slot: SwapSlot,
+    algorithm: Algorithm,
     entry: ZswapEntry,
     page: &mut Page,
 ) -> bool {
-    if is_raw(entry.length) {
-        return decompress_or_copy(zswap, entry, page);
+    if entry.is_incompressible() {
+        return decompress_from(zswap, algorithm, entry, page);
     }
-    task.spin_lock_bh(ctx.stream).await;
-    task.probe(Probe::DecompressBegin as u16, slot.0);
-    let good = decompress_or_copy(zswap, entry, page);
+    if algorithm.is_async() {
+        let done = crypto_wait_req(task, zswap, Job::decompress(1)).await;
+        match done {
+            Ok(()) => return decompress_from(zswap, algorithm, entry, page),
+            Err(DeviceError::Failed) => return false,
+            Err(DeviceError::Busy) => {}
+        }
+    }
+    let stream = stream_of_this_cpu(task, zswap, algorithm);
+    task.spin_lock_bh(stream).await;
+    task.probe(Probe::DecompressBegin as u16, entry.swpentry.0);
+    let good = decompress_from(zswap, algorithm, entry, page);
     task.run_kernel(zswap.decompress_ns()).await;
-    task.probe(Probe::DecompressEnd as u16, entry.length as u64);
-    task.spin_unlock_bh(ctx.stream).await;
+    task.probe(Probe::DecompressEnd as u16, entry.length.into());
+    task.spin_unlock_bh(stream).await;
     good
 }
 
-/// Reads straight from the one or two pages that the object lies in.
-fn decompress_or_copy(zswap: &Zswap, entry: ZswapEntry, page: &mut Page) -> bool {
-    let mut joined = Vec::new();
-    let pool = zswap.pool.borrow();
-    let data = pool.zs_obj_read_begin(entry.handle, entry.length, &mut joined);
-    if is_raw(entry.length) {
-        page.bytes_mut().copy_from_slice(data);
-        return true;
-    }
-    zswap.codec.borrow_mut().decompress(data, page).is_ok()
+/// `crypto_wait_req`: the hardware does it; the task sleeps until it is done.
+/// With the hardware's queue full the CPU has to do it after all.
+async fn crypto_wait_req(task: &Task, zswap: &Zswap, job: Job) -> Result<(), DeviceError> {
+    let Some(accelerator) = zswap.accelerator else {
+        return Err(DeviceError::Busy);
+    };
+    let request = task.submit_job(accelerator, job).await;
+    task.wait_for_request(request).await
+}
+
+fn stream_of_this_cpu(task: &Task, zswap: &Zswap, algorithm: Algorithm) -> SpinLock {
+    let stream = zswap.contexts.stream(algorithm, task.cpu());
+    stream.expect("a pool has a compressor of this machine")
+}
+
+fn compress_into(
+    zswap: &Zswap,
+    ctx: &AcompCtx,
+    algorithm: Algorithm,
+    page: &Page,
+) -> Result<usize, CompressError> {
+    let buffer = &mut *ctx.buffer.borrow_mut();
+    zswap.with_codec(algorithm, |codec| codec.compress(page, buffer))
+}
+
+/// Reads from the one or two pages that the object lies in.
+fn decompress_from(
+    zswap: &Zswap,
+    algorithm: Algorithm,
+    entry: ZswapEntry,
+    page: &mut Page,
+) -> bool {
+    let EntryData::Stored(handle) = entry.data else {
+        return false;
+    };
+    let joined = &mut *zswap.scratch.borrow_mut();
+    zswap.with_zpool(entry.pool, handle.zpool, |zpool| {
+        let data = zpool.read_begin(handle.handle, usize::from(entry.length), joined);
+        if entry.is_incompressible() {
+            page.bytes_mut().copy_from_slice(data);
+            return true;
+        }
+        zswap.with_codec(algorithm, |codec| codec.decompress(data, page).is_ok())
+    })
 }

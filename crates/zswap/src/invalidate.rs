@@ -1,30 +1,53 @@
-//! `zswap_invalidate`: a swap slot is given up, or its page has been loaded.
+//! `zswap_invalidate`: a swap slot is given up.
 
-use crate::probe::{ObjectPlace, Probe};
-use crate::zswap::{Zswap, ZswapEntry, is_raw};
+use crate::lru::zswap_lru_del;
+use crate::zpool::zs_free;
+use crate::zswap::Zswap;
 use kernel_sim::Task;
-use zswap_mm::{SwapIndex, SwapSlot};
+use zswap_mm::SwapSlot;
+use zswap_mm::entry::{EntryData, EntryId};
 
 /// Drops what is stored under a slot, if anything is.
-pub fn zswap_invalidate(task: &Task, zswap: &Zswap, slot: SwapSlot) {
-    let erased = zswap.index.borrow_mut().erase(slot);
-    if let Some(entry) = erased {
-        task.probe(Probe::IndexErase as u16, slot.0);
-        zswap_entry_free(task, zswap, entry, true);
+pub async fn zswap_invalidate(task: &Task, zswap: &Zswap, slot: SwapSlot) {
+    if zswap.peek(slot).is_none() {
+        return;
+    }
+    let tree = zswap.tree_lock(slot);
+    task.spin_lock(tree).await;
+    let erased = zswap.erase_locked(task, slot);
+    task.run_kernel(zswap.costs.load_outside.tree_ns).await;
+    if zswap.tree_lock_is_outermost() {
+        free(task, zswap, erased).await;
+        task.spin_unlock(tree).await;
+    } else {
+        task.spin_unlock(tree).await;
+        free(task, zswap, erased).await;
     }
 }
 
-/// `zswap_entry_free`: gives the object back. `counted` says whether the entry
-/// had become part of the counters.
-pub(crate) fn zswap_entry_free(task: &Task, zswap: &Zswap, entry: ZswapEntry, counted: bool) {
-    let mut pool = zswap.pool.borrow_mut();
-    let place = ObjectPlace::of(pool.location(entry.handle));
-    pool.zs_free(entry.handle);
-    task.probe(Probe::ObjectFree as u16, place.to_arg());
-    if counted {
-        zswap.count(|counters| {
-            counters.stored_pages -= 1;
-            counters.stored_incompressible_pages -= u64::from(is_raw(entry.length));
-        });
+async fn free(task: &Task, zswap: &Zswap, erased: Option<EntryId>) {
+    if let Some(entry) = erased {
+        zswap_entry_free(task, zswap, entry).await;
     }
+}
+
+/// `zswap_entry_free`: out of the list first, so that nobody begins to write
+/// it back, then the object, the references and the entry itself.
+pub(crate) async fn zswap_entry_free(task: &Task, zswap: &Zswap, id: EntryId) {
+    zswap_lru_del(task, zswap, id).await;
+    let entry = zswap.entry(id);
+    if let EntryData::Stored(handle) = entry.data {
+        zs_free(task, zswap, entry.pool, handle).await;
+    }
+    zswap.pool_put(task, entry.pool);
+    zswap
+        .cgroups
+        .borrow_mut()
+        .uncharge(entry.objcg, usize::from(entry.length));
+    zswap.entries.borrow_mut().free(id);
+    zswap.count(|counters| {
+        counters.stored_pages -= 1;
+        counters.stored_incompressible_pages -= u64::from(entry.is_incompressible());
+        counters.same_filled_pages -= u64::from(!Zswap::is_listed(entry.data));
+    });
 }

@@ -1,6 +1,6 @@
 //! The records that the paths leave beside those of the kernel.
 
-use zswap_mm::ObjLocation;
+use zswap_mm::zpool::{Zpool, ZpoolHandle};
 
 /// What a [`kernel_sim::EventKind::Probe`] record with this code means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,10 +34,24 @@ pub enum Probe {
     IndexErase = 13,
     /// A page full of zeroes was noted in the zeromap. `arg`: the swap slot.
     ZeromapSet = 14,
+    /// The zspage of the object `arg`, an [`ObjectPlace`], is held for reading.
+    ZspageHold = 15,
+    /// It is no longer held.
+    ZspageLetGo = 16,
+    /// Writing the page of a slot back begins. `arg`: the swap slot.
+    WritebackBegin = 17,
+    /// The page is on its way to the device. `arg`: the swap slot.
+    WritebackEnd = 18,
+    /// The page was not written back. `arg`: the swap slot.
+    WritebackFailed = 19,
+    /// A page was read from the swap device. `arg`: the swap slot.
+    DeviceRead = 20,
+    /// A page that zswap refused was written to the device. `arg`: the slot.
+    DeviceWrite = 21,
 }
 
 impl Probe {
-    const ALL: [Probe; 14] = [
+    const ALL: [Probe; 21] = [
         Probe::StoreBegin,
         Probe::StoreEnd,
         Probe::StoreRejected,
@@ -52,6 +66,13 @@ impl Probe {
         Probe::IndexStore,
         Probe::IndexErase,
         Probe::ZeromapSet,
+        Probe::ZspageHold,
+        Probe::ZspageLetGo,
+        Probe::WritebackBegin,
+        Probe::WritebackEnd,
+        Probe::WritebackFailed,
+        Probe::DeviceRead,
+        Probe::DeviceWrite,
     ];
 
     /// The probe with this code, if it is one of the paths'.
@@ -67,18 +88,32 @@ impl Probe {
 pub struct ObjectPlace {
     /// Size class.
     pub class: u8,
-    /// Number of the zspage in the pool.
+    /// Number of the zspage (or page of zbud or z3fold) in its allocator pool,
+    /// and in the topmost eight bits the number of that pool.
     pub zspage: u32,
     /// Number of the object in the zspage.
     pub object: u16,
 }
 
 impl ObjectPlace {
-    pub(crate) fn of(location: ObjLocation) -> ObjectPlace {
+    pub(crate) fn of(number: usize, zpool: &Zpool, handle: ZpoolHandle) -> ObjectPlace {
+        let (class, zspage, object) = match (zpool, handle) {
+            (Zpool::Zsmalloc(pool), ZpoolHandle::Zsmalloc(handle)) => {
+                let location = pool.location(handle);
+                (location.class.0, location.zspage.0, location.object)
+            }
+            (_, ZpoolHandle::Zbud(handle)) => (0, handle.page, handle.buddy as u16),
+            (Zpool::Z3fold(pool), ZpoolHandle::Z3fold(handle)) => {
+                let location = pool.location(handle);
+                (0, location.page, location.buddy as u16)
+            }
+            _ => (0, 0, 0),
+        };
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
         ObjectPlace {
-            class: location.class.0,
-            zspage: location.zspage.0,
-            object: location.object,
+            class,
+            zspage: number << 24 | zspage,
+            object,
         }
     }
 

@@ -11,11 +11,22 @@
 pub fn source_of(file: &str) -> Option<&'static str> {
     let (_, name) = file.rsplit_once("zswap/src/")?;
     match name {
-        "store.rs" => Some(include_str!("store.rs")),
-        "load.rs" => Some(include_str!("load.rs")),
+        "acomp_ctx.rs" => Some(include_str!("acomp_ctx.rs")),
         "compress.rs" => Some(include_str!("compress.rs")),
+        "hotplug.rs" => Some(include_str!("hotplug.rs")),
         "invalidate.rs" => Some(include_str!("invalidate.rs")),
+        "load.rs" => Some(include_str!("load.rs")),
+        "lru.rs" => Some(include_str!("lru.rs")),
+        "pool.rs" => Some(include_str!("pool.rs")),
+        "reclaim.rs" => Some(include_str!("reclaim.rs")),
+        "shrink.rs" => Some(include_str!("shrink.rs")),
+        "store.rs" => Some(include_str!("store.rs")),
         "swap.rs" => Some(include_str!("swap.rs")),
+        "swap_cache.rs" => Some(include_str!("swap_cache.rs")),
+        "swapfile.rs" => Some(include_str!("swapfile.rs")),
+        "tree.rs" => Some(include_str!("tree.rs")),
+        "writeback.rs" => Some(include_str!("writeback.rs")),
+        "zpool.rs" => Some(include_str!("zpool.rs")),
         _ => None,
     }
 }

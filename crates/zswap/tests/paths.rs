@@ -4,8 +4,9 @@
 use kernel_sim::{Event, EventKind, LockId, Machine, MachineConfig, Preemption, Stream, Task};
 use std::cell::RefCell;
 use std::rc::Rc;
-use zswap_mm::{Algorithm, AllocSite, Failslab, Page, PageContent, SwapSlot};
-use zswap_paths::{Context, Costs, Design, LoadError, Probe, Zswap, ZswapOptions};
+use zswap_mm::fill::{Incompressible, SameFilled};
+use zswap_mm::{Algorithm, Failslab, Page, PageContent, SwapSlot};
+use zswap_paths::{Context, Costs, Design, Folio, LoadError, Preset, Probe, Zswap, ZswapOptions};
 use zswap_paths::{swap_free, swap_read_folio, swap_writeout};
 
 const COSTS: Costs = Costs {
@@ -35,7 +36,7 @@ async fn mix(task: Task, zswap: Rc<Zswap>, first_slot: u64, seed: u64, steps: Rc
                 let kind = random.below(PageContent::ALL.len() as u64) as usize;
                 let mut page = Page::zeroed();
                 PageContent::ALL[kind].fill(random.next_u64(), &mut page);
-                let stored = swap_writeout(&task, &zswap, slot, &page).await;
+                let stored = swap_writeout(&task, &zswap, &Folio::of(slot, &page)).await;
                 held[index] = stored.is_ok().then_some(page);
             }
             2 => {
@@ -44,13 +45,14 @@ async fn mix(task: Task, zswap: Rc<Zswap>, first_slot: u64, seed: u64, steps: Rc
                     Some(page) => {
                         assert!(read.is_ok() && landing == page, "{slot:?}");
                         // Loads are exclusive, but the zeromap keeps its note.
-                        held[index] = (page == Page::zeroed()).then_some(page);
+                        let noted = zswap.design().same_filled == SameFilled::Zeromap;
+                        held[index] = (noted && page == Page::zeroed()).then_some(page);
                     }
                     None => assert_eq!(read, Err(LoadError::NotFound), "{slot:?}"),
                 }
             }
             _ => {
-                swap_free(&task, &zswap, slot);
+                swap_free(&task, &zswap, slot).await;
                 held[index] = None;
             }
         }
@@ -80,17 +82,11 @@ fn run_mix_for(mix_ns: u64, design: Design, preempt: Preemption, seed: u64, faul
         ..MachineConfig::default()
     };
     let mut machine = Machine::new(config).expect("a machine that can be");
-    let options = ZswapOptions {
-        design,
-        costs: COSTS,
-        slots: SLOTS * TASKS,
-        seed,
-    };
+    let options = ZswapOptions::new(design, COSTS, SLOTS * TASKS, seed);
     let codec = design.algorithm.new_compressor();
     let zswap = Rc::new(Zswap::new(&mut machine, options, codec).expect("no failure is injected"));
     if faults > 0 {
-        let index = Failslab::per_million(faults, seed ^ 1).only_at(AllocSite::IndexNode);
-        zswap.inject_faults(Failslab::per_million(faults, seed), index);
+        zswap.inject_faults(&Failslab::per_million(faults, seed));
     }
     let steps = Rc::new(RefCell::new(0));
     for (number, nice) in (0..TASKS).zip([-10, 0, 0, 5, 10]) {
@@ -112,6 +108,14 @@ fn run_mix_for(mix_ns: u64, design: Design, preempt: Preemption, seed: u64, faul
     }
 }
 
+fn design(context: Context, algorithm: Algorithm) -> Design {
+    Design {
+        context,
+        algorithm,
+        ..Design::default()
+    }
+}
+
 fn designs() -> impl Iterator<Item = Design> {
     let algorithms = [
         Algorithm::Zstd,
@@ -119,9 +123,12 @@ fn designs() -> impl Iterator<Item = Design> {
         Algorithm::Lz4,
         Algorithm::DeflateIaa,
     ];
-    Context::ALL
-        .into_iter()
-        .flat_map(move |context| algorithms.map(|algorithm| Design { context, algorithm }))
+    Preset::ALL.into_iter().flat_map(move |preset| {
+        algorithms.map(|algorithm| Design {
+            algorithm,
+            ..preset.design()
+        })
+    })
 }
 
 #[test]
@@ -131,7 +138,9 @@ fn what_is_read_is_what_was_stored_last_in_every_design() {
             let mixed = run_mix_for(30_000_000, design, preempt, 7, 0);
             assert!(mixed.steps > 1_000, "{design:?} {}", mixed.steps);
             let counters = mixed.zswap.counters();
-            assert!(counters.zswpin > 100 && counters.stored_incompressible_pages > 0);
+            assert!(counters.zswpin > 100, "{design:?}");
+            let raw = counters.stored_incompressible_pages > 0;
+            assert_eq!(raw, design.incompressible == Incompressible::StoreRaw);
         }
     }
 }
@@ -140,9 +149,10 @@ fn what_is_read_is_what_was_stored_last_in_every_design() {
 fn failing_allocations_lose_nothing_and_leak_nothing() {
     for context in Context::ALL {
         let algorithm = Algorithm::Zstd;
-        let mixed = run_mix(Design { context, algorithm }, Preemption::Lazy, 3, 100_000);
+        let mixed = run_mix(design(context, algorithm), Preemption::Lazy, 3, 100_000);
         let counters = mixed.zswap.counters();
-        assert!(counters.reject_alloc_fail > 30, "{counters:?}");
+        assert!(counters.reject_alloc_fail > 20, "{counters:?}");
+        assert!(counters.reject_kmemcache_fail > 20, "{counters:?}");
         // Objects of the pool and entries of the index are the same in number.
         let count = |code: Probe| {
             let is = |event: &&Event| event.kind == EventKind::Probe && event.aux == code as u16;
@@ -151,16 +161,13 @@ fn failing_allocations_lose_nothing_and_leak_nothing() {
         let objects = count(Probe::ObjectAlloc) - count(Probe::ObjectFree);
         // A task caught between allocation and insertion holds one more each.
         assert!((counters.stored_pages..=counters.stored_pages + TASKS).contains(&objects));
-        assert_eq!(counters.zswpout, count(Probe::IndexStore));
+        assert_eq!(counters.zswpout, count(Probe::StoreEnd));
     }
 }
 
 #[test]
 fn the_same_mix_gives_the_same_trace() {
-    let design = Design {
-        context: Context::Shared,
-        algorithm: Algorithm::Zstd,
-    };
+    let design = design(Context::Shared, Algorithm::Zstd);
     let hash = |seed| run_mix(design, Preemption::Lazy, seed, 50_000).hash;
     assert_eq!(hash(1), hash(1));
     assert_ne!(hash(1), hash(2));
@@ -170,7 +177,7 @@ fn the_same_mix_gives_the_same_trace() {
 /// stores.
 fn waits(events: &[Event], mutexes: &[LockId]) -> Vec<(bool, bool)> {
     let mut stores = [false; TASKS as usize];
-    let mut owners = vec![None; 16];
+    let mut owners = vec![None; 256];
     let mut waits = Vec::new();
     for event in events {
         let task = event.task.index();
@@ -200,7 +207,7 @@ fn a_load_waits_for_stores_only_in_the_shared_design() {
         let algorithm = Algorithm::Zstd;
         let mixed = run_mix_for(
             4 * MIX_NS,
-            Design { context, algorithm },
+            design(context, algorithm),
             Preemption::Lazy,
             5,
             0,
@@ -226,10 +233,7 @@ fn a_load_waits_for_stores_only_in_the_shared_design() {
 
 #[test]
 fn an_asynchronous_compressor_keeps_its_mutex_whatever_the_design() {
-    let design = Design {
-        context: Context::Onstack,
-        algorithm: Algorithm::DeflateIaa,
-    };
+    let design = design(Context::Onstack, Algorithm::DeflateIaa);
     let mixed = run_mix(design, Preemption::Lazy, 5, 0);
     let acquires = |lock: u64| {
         let is = |event: &&Event| event.kind == EventKind::LockAcquire && event.arg == lock;
@@ -241,13 +245,13 @@ fn an_asynchronous_compressor_keeps_its_mutex_whatever_the_design() {
 
 #[test]
 fn the_mutex_is_taken_outside_the_stream_lock() {
-    let design = Design {
-        context: Context::Shared,
-        algorithm: Algorithm::Zstd,
-    };
+    let design = design(Context::Shared, Algorithm::Zstd);
     let mixed = run_mix(design, Preemption::Lazy, 5, 0);
     let mut held = vec![Vec::new(); TASKS as usize];
     for event in &mixed.events {
+        if event.arg > 1 {
+            continue;
+        }
         let held = &mut held[event.task.index().min(TASKS as usize - 1)];
         match event.kind {
             EventKind::LockAcquire if event.arg == 0 => assert!(held.is_empty()),
