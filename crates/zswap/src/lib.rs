@@ -11,6 +11,7 @@
 //! | writeback; who calls for it | `writeback.rs`, `shrink.rs` |
 //! | pools, CPU hotplug | `pool.rs`, `hotplug.rs` |
 //! | the swap code around zswap | `swap.rs`, `swap_cache.rs`, `swapfile.rs`, `reclaim.rs` |
+//! | zram, the block device beside it | `zram/` |
 //! | the locks below the paths | `acomp_ctx.rs`, `tree.rs`, `lru.rs`, `zpool.rs` |
 //!
 //! Invariants:
@@ -43,6 +44,7 @@ mod swapfile;
 mod tree;
 mod writeback;
 mod zpool;
+pub mod zram;
 mod zswap;
 
 pub use costs::Costs;

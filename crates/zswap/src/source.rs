@@ -27,6 +27,6 @@ pub fn source_of(file: &str) -> Option<&'static str> {
         "tree.rs" => Some(include_str!("tree.rs")),
         "writeback.rs" => Some(include_str!("writeback.rs")),
         "zpool.rs" => Some(include_str!("zpool.rs")),
-        _ => None,
+        _ => crate::zram::source_of(name),
     }
 }
