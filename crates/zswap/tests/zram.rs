@@ -94,9 +94,11 @@ async fn mix(task: Task, zram: Rc<Zram>, number: u32, seed: u64, written: Writte
             6 => {
                 let page = any_page(&mut random);
                 let bytes = page.bytes().to_vec();
-                let mut slots = written.borrow_mut();
-                slots.entry(shared).or_default().insert(bytes);
-                drop(slots);
+                written
+                    .borrow_mut()
+                    .entry(shared)
+                    .or_default()
+                    .insert(bytes);
                 // That it may fail is part of the mix.
                 let _ = zram_bio_write(&task, &zram, shared, &page).await;
             }
