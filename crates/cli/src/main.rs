@@ -4,6 +4,7 @@
 //! call or a scenario is wrong. Errors are one line on standard error.
 
 mod classes;
+mod contention;
 mod explain;
 mod layout;
 mod list;
@@ -43,6 +44,8 @@ enum Command {
     Layout,
     /// Run each path of a design and print the locks it takes, in order
     Locks(locks::LocksArgs),
+    /// Print how often spinlocks are waited for in several designs
+    Contention(contention::ContentionArgs),
     /// Mix all paths at random on random machines, and check every page
     Soak(soak::SoakArgs),
 }
@@ -76,6 +79,7 @@ fn act(command: Command) -> Result<(), CliError> {
         Command::Pools(args) => machinery::pools(&args),
         Command::Layout => machinery::layout(),
         Command::Locks(args) => locks::locks(&args),
+        Command::Contention(args) => contention::contention(&args),
         Command::Soak(args) => soak::soak(&args),
     }
 }

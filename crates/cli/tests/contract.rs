@@ -214,3 +214,77 @@ fn the_layout_shows_the_72_bytes() {
     let layout = stdout(&sim(&["layout"]));
     assert!(layout.contains("160 - 88 = +72 bytes"), "{layout}");
 }
+
+#[test]
+fn explain_tells_the_slowest_reads() {
+    let args = [
+        "explain",
+        "b1-1cpu",
+        "--set",
+        "duration_s=1",
+        "--slowest",
+        "2",
+    ];
+    let told = stdout(&sim(&args));
+    let heads: Vec<&str> = told.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(heads.len(), 2, "{told}");
+    assert!(heads[0].starts_with("1. reader 0, page "), "{told}");
+    assert!(
+        told.contains("sleeps on acomp_ctx.mutex of CPU 0"),
+        "{told}"
+    );
+    assert!(told.contains("<== not running"), "{told}");
+    assert_eq!(told.matches("the read ends").count(), 2, "{told}");
+    assert_eq!(stdout(&sim(&args)), told, "the same seed, the same story");
+    let none = [
+        "explain",
+        "b1-1cpu",
+        "--set",
+        "duration_s=1",
+        "--set",
+        "readers.count=0",
+    ];
+    assert_eq!(stdout(&sim(&none)), "the run has no timed reads\n");
+}
+
+#[test]
+fn locks_prints_a_design_and_knows_their_names() {
+    let output = sim(&["locks", "--preset", "patch-2"]);
+    let text = stdout(&output);
+    assert!(
+        output.status.success() && text.starts_with("patch-2: "),
+        "{text}"
+    );
+    let load = text.split("load\n").nth(1).expect("a load");
+    let load = load.split("writeback\n").next().expect("a writeback");
+    assert!(
+        !load.contains("mutex") && load.contains("zspage lock, shared"),
+        "{load}"
+    );
+    let all = stdout(&sim(&["locks"]));
+    assert!(
+        all.contains("\n6.10: ") && all.contains("tree->lock"),
+        "{all}"
+    );
+    let wrong = sim(&["locks", "--preset", "6.9"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(
+        said.contains("unknown preset `6.9`: use one of 6.7 "),
+        "{said}"
+    );
+}
+
+#[test]
+fn soak_and_contention_report() {
+    let text = stdout(&sim(&["soak", "--ops", "2000", "--seed", "4"]));
+    assert!(
+        text.contains("operations") && text.contains("all memory accounted for"),
+        "{text}"
+    );
+    let text = stdout(&sim(&["contention", "--cpus", "2"]));
+    assert!(
+        text.contains("6.10-onepool") && text.contains("xa_lock"),
+        "{text}"
+    );
+}

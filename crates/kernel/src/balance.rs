@@ -205,13 +205,22 @@ impl Kernel {
             }
             moved = self.move_tasks(src, dst, kind, imbalance);
         }
-        let failed = self.cpus[dst.index()].balance.nr_balance_failed;
-        let active = matches!(imbalance, Imbalance::Tasks(_)) && failed > CACHE_NICE_TRIES + 2;
-        if moved == 0 && kind != Kind::NewlyIdle && active && self.curr(src).is_some() {
+        if moved == 0 && matches!(imbalance, Imbalance::Tasks(_)) {
+            self.balance_actively(src, dst, kind);
+        }
+        Outcome::Unbalanced { moved }
+    }
+
+    /// A pass that moved nothing wants a running task pushed, if it is one too
+    /// many of them (step 12).
+    fn balance_actively(&mut self, src: CpuId, dst: CpuId, kind: Kind) {
+        // A newidle pass does not count itself.
+        let itself = u32::from(kind != Kind::NewlyIdle);
+        let failed = self.cpus[dst.index()].balance.nr_balance_failed + itself;
+        if failed > CACHE_NICE_TRIES + 2 && self.curr(src).is_some() {
             self.cpu(src).push_to = Some(dst);
             self.resched_full(src);
         }
-        Outcome::Unbalanced { moved }
     }
 
     /// `nr_running`: queued tasks of all classes, delayed sleepers included.
@@ -226,10 +235,10 @@ impl Kernel {
         let now_ns = self.now_ns;
         let (mut util, mut runnable, mut load, mut delayed) = (0, 0, 0, 0);
         for &task in &state.attached {
-            let pelt = &self.tasks[task.index()].pelt;
-            load += self.task_load(task);
-            util += pelt.running(now_ns);
-            runnable += pelt.runnable(now_ns);
+            let shares = self.tasks[task.index()].pelt.shares(now_ns);
+            load += self.weighted(task, shares.queued);
+            util += shares.running;
+            runnable += shares.runnable;
             delayed += u64::from(self.entities[task].delayed);
         }
         let real_time = state.rt.len() as u64;
@@ -249,8 +258,7 @@ impl Kernel {
     fn update_idle_scan(&mut self, groups: &[Group]) {
         let cpus = groups.len() as u64;
         let util = groups.iter().map(|group| group.util).sum::<u64>() / cpus;
-        let used = util * util * PCT * PCT / (10_000 * CAPACITY);
-        self.nr_idle_scan = cpus * CAPACITY.saturating_sub(used) / CAPACITY;
+        self.nr_idle_scan = scan_of(cpus, util);
     }
 
     /// `detach_tasks` and `attach_tasks` (steps 11 and 13).
@@ -306,7 +314,8 @@ impl Kernel {
         if entity.delayed && !by_load {
             return false;
         }
-        if failed == 0 && self.nr_running(dst) > 0 && !rq.is_eligible(&self.entities, task) {
+        let competes = self.cpus[dst.index()].rq.nr_queued(&self.entities) > 0;
+        if failed == 0 && competes && !rq.is_eligible(&self.entities, task) {
             return false;
         }
         if !self.tasks[task.index()].cpus_allowed.allows(dst) {
@@ -333,9 +342,7 @@ impl Kernel {
         self.entities[task].exec_start_ns = 0;
         self.emit(task, EventKind::Migrate, src.0.into(), 0);
         self.enqueue(dst, task);
-        if !self.entities[task].delayed {
-            self.wakeup_preempt(dst, task);
-        }
+        self.wakeup_preempt(dst, task);
     }
 
     /// Carries out an active balance on the CPU it was asked of (step 12): the
@@ -363,9 +370,10 @@ impl Kernel {
         let overloaded = self.overloaded;
         let balance = &mut self.cpu(cpu).balance;
         balance.idle_stamp_ns = Some(now_ns);
+        // As an idle CPU it is due sooner, whether it looks around now or not.
+        let due_ns = balance.last_balance_ns + idle_interval_ns;
+        balance.next_balance_ns = balance.next_balance_ns.min(due_ns);
         if !overloaded || balance.avg_idle_ns < balance.max_newidle_cost_ns {
-            let due_ns = balance.last_balance_ns + idle_interval_ns;
-            balance.next_balance_ns = balance.next_balance_ns.min(due_ns);
             return 0;
         }
         let Some(weight) = self.newidle_dice(cpu) else {
@@ -501,6 +509,12 @@ impl Kernel {
             }
         }
     }
+}
+
+/// How many of `cpus` a wakeup looks at when they are used by `util` on average.
+pub(crate) fn scan_of(cpus: u64, util: u64) -> u64 {
+    let used = util * util * PCT * PCT / (10_000 * CAPACITY);
+    cpus * CAPACITY.saturating_sub(used) / CAPACITY
 }
 
 fn group_type(nr: u64, util: u64, runnable: u64) -> GroupType {

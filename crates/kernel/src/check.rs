@@ -10,6 +10,10 @@
 //!    coming, and while a mutex is free, the first has been woken.
 //! 6. Nobody is in user mode or asleep with preemption off, but in the slow path
 //!    of a mutex.
+//! 7. What a task has inherited is what those have that wait for it.
+//! 8. Queued are the tasks of the fair class that wait for their turn on this
+//!    CPU, each once.
+//! 9. Time goes on: a CPU schedules a bounded number of times at one moment.
 
 use crate::config::Inheritance;
 use crate::event::Acquired;
@@ -19,11 +23,18 @@ use crate::kernel::{Kernel, Op};
 use crate::lock::LockKind;
 use crate::trace::Site;
 
+/// More often than this no CPU has reason to schedule at one moment, even where
+/// nothing takes time.
+const SCHEDULES_MAX: u32 = 10_000;
+
 /// What was true of a queue when it was checked last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Checked {
     changes: u64,
     average: i64,
+    /// The moment when the CPU scheduled last, and how often it did then.
+    scheduled_ns: u64,
+    schedules: u32,
 }
 
 impl Kernel {
@@ -60,11 +71,12 @@ impl Kernel {
             if lag > 0 || (weight > 0 && lag <= -weight) {
                 return Err(format!("CPU {index}: the lags sum to {lag}, of {weight}"));
             }
+            let then = cpu.checked;
             let now = Checked {
                 changes: cpu.rq.changes(),
                 average: cpu.rq.avg_vruntime(&self.entities),
+                ..then
             };
-            let then = cpu.checked;
             if now.changes == then.changes && now.average < then.average && weight > 0 {
                 return Err(format!(
                     "CPU {index}: V goes back from {} to {}",
@@ -75,9 +87,28 @@ impl Kernel {
             if cpu.rq.curr() != fair {
                 return Err(format!("CPU {index}: runs {fair:?} and accounts another"));
             }
+            let strays = self.strays(index);
+            if !strays.is_empty() {
+                return Err(format!(
+                    "CPU {index}: {strays:?} are queued where they ought not"
+                ));
+            }
             self.cpus[index].checked = now;
         }
         Ok(())
+    }
+
+    /// The members of a queue that have no place there, or a second one.
+    fn strays(&self, cpu: usize) -> Vec<TaskId> {
+        let rq = &self.cpus[cpu].rq;
+        let tree = rq.tree();
+        let stray = |&(at, &task): &(usize, &TaskId)| {
+            let elsewhere = self.tasks[task.index()].cpu.index() != cpu || self.is_rt(task);
+            let twice = rq.curr() == Some(task) || tree[..at].contains(&task);
+            elsewhere || twice || !self.entities[task].on_rq
+        };
+        let strays = tree.iter().enumerate().filter(stray);
+        strays.map(|(_, &task)| task).collect()
     }
 
     fn check_tasks(&self) -> Result<(), String> {
@@ -104,6 +135,10 @@ impl Kernel {
             let off = state.preempt_count > slow_path && state.asleep;
             if off || state.user_mode && state.preempt_count > 0 {
                 return Err(format!("{name} has preemption off where it cannot"));
+            }
+            let by_priority = self.config.mutex.inheritance == Inheritance::Priority;
+            if by_priority && state.inherited != self.due(task) {
+                return Err(format!("{name} has inherited {:?}", state.inherited));
             }
             if state.bh_off > state.preempt_count {
                 return Err(format!("{name} has bottom halves off, but not preemption"));
@@ -136,7 +171,8 @@ impl Kernel {
                 .waiters
                 .iter()
                 .map(|task| self.tasks[task.index()].ticket);
-            let fifo = self.config.mutex.inheritance != Inheritance::Priority;
+            let by_priority = self.config.mutex.inheritance == Inheritance::Priority;
+            let fifo = !by_priority || lock.kind != LockKind::Mutex;
             if fifo && !tickets.is_sorted() {
                 return Err(format!("{name}: waiters are not in order of coming"));
             }
@@ -148,6 +184,22 @@ impl Kernel {
             }
         }
         Ok(())
+    }
+
+    /// A CPU schedules: invariant 9.
+    pub(crate) fn check_progress(&mut self, cpu: CpuId) {
+        if !self.config.checks {
+            return;
+        }
+        let now_ns = self.now_ns;
+        let checked = &mut self.cpu(cpu).checked;
+        if checked.scheduled_ns != now_ns {
+            (checked.scheduled_ns, checked.schedules) = (now_ns, 0);
+        }
+        checked.schedules += 1;
+        if checked.schedules > SCHEDULES_MAX {
+            self.break_invariant(format!("CPU {cpu} schedules for ever"));
+        }
     }
 
     /// A waiter takes a mutex: it must be the first.

@@ -1,5 +1,6 @@
 //! A CPU: its run queue, its timers, what it is in the middle of.
 
+use crate::agenda::Item;
 use crate::check::Checked;
 use crate::fair::{CfsRq, FairOptions};
 use crate::ids::{CpuId, TaskId};
@@ -23,6 +24,20 @@ pub(crate) enum Next {
     StallEnd,
     /// The running task has done what it asked for.
     OpEnd,
+}
+
+impl Next {
+    /// By number; the last one stands for numbers that there are not.
+    pub const ALL: [Next; 8] = [
+        Next::Timer,
+        Next::Tick,
+        Next::Hrtick,
+        Next::Ipi,
+        Next::StallEnd,
+        Next::OpEnd,
+        Next::OpEnd,
+        Next::OpEnd,
+    ];
 }
 
 /// A CPU.
@@ -137,15 +152,15 @@ impl Cpu {
     }
 
     /// The earliest thing that happens on this CPU by itself.
-    pub fn next(&self) -> (u64, Next) {
+    pub fn next(&self) -> Item {
         let work = if self.stall_until_ns == NEVER {
-            (self.op_end_ns, Next::OpEnd)
+            Item::new(self.op_end_ns, Next::OpEnd)
         } else {
-            (self.stall_until_ns, Next::StallEnd)
+            Item::new(self.stall_until_ns, Next::StallEnd)
         };
-        work.min((self.tick_at_ns, Next::Tick))
-            .min((self.hrtick_at_ns, Next::Hrtick))
-            .min((self.ipi_at_ns, Next::Ipi))
+        work.min(Item::new(self.tick_at_ns, Next::Tick))
+            .min(Item::new(self.hrtick_at_ns, Next::Hrtick))
+            .min(Item::new(self.ipi_at_ns, Next::Ipi))
     }
 
     /// A task was queued or switched in: it is the last that balancing takes.

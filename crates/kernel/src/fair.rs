@@ -223,6 +223,16 @@ impl Sums {
     }
 }
 
+/// `lag * joined / weight`; in wider numbers only where it has to be, since that
+/// takes several times as long.
+fn inflated(lag: i64, joined: i64, weight: i64) -> i64 {
+    if let Some(product) = lag.checked_mul(joined) {
+        return product / weight;
+    }
+    let wide = i128::from(lag) * i128::from(joined) / i128::from(weight);
+    i64::try_from(wide).unwrap_or(0)
+}
+
 /// The fair run queue of one CPU.
 #[derive(Debug)]
 pub struct CfsRq {
@@ -379,9 +389,7 @@ impl CfsRq {
         let entity = &mut entities[id];
         let lag = if sums.weight > 0 {
             // Joining moves V; inflated, the lag comes out as it was saved.
-            let joined = i128::from(sums.weight + entity.weight);
-            let inflated = i128::from(entity.vlag) * joined / i128::from(sums.weight);
-            i64::try_from(inflated).unwrap_or(0)
+            inflated(entity.vlag, sums.weight + entity.weight, sums.weight)
         } else {
             0
         };
@@ -430,14 +438,22 @@ impl CfsRq {
         let Some(curr) = self.curr_on_rq(entities) else {
             return false;
         };
-        self.save_lag(entities, curr);
         if !self.is_eligible(entities, curr) {
+            self.save_lag(entities, curr);
             entities[curr].delayed = true;
             return true;
         }
-        self.zero_vruntime = self.avg_vruntime(entities);
-        entities[curr].on_rq = false;
+        self.dequeue_curr(entities);
         false
+    }
+
+    /// Takes the current entity off the queue at once, eligible or not.
+    pub fn dequeue_curr(&mut self, entities: &mut Entities) {
+        if let Some(curr) = self.curr_on_rq(entities) {
+            self.save_lag(entities, curr);
+            self.zero_vruntime = self.avg_vruntime(entities);
+            entities[curr].on_rq = false;
+        }
     }
 
     /// Ends the delay of a sleeper that has become eligible: it leaves without
@@ -485,7 +501,9 @@ impl CfsRq {
     /// its lag and what is left of its slice and its protection, in real time.
     /// The caller has accounted the current one up to now.
     pub fn reweight(&mut self, entities: &mut Entities, id: TaskId, weight: i64) {
-        let queued = entities[id].on_rq;
+        // A task that inherits a real-time priority is queued, but not here.
+        let queued = self.curr == Some(id) || self.tree.contains(&id);
+        let queued = queued && entities[id].on_rq;
         let protected = self.curr == Some(id) && entities[id].is_protected();
         if queued {
             self.save_lag(entities, id);

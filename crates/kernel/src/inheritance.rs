@@ -18,7 +18,7 @@ use crate::config::Inheritance;
 use crate::event::EventKind;
 use crate::ids::{LockId, TaskId};
 use crate::kernel::Kernel;
-use crate::lock::LockKind;
+use crate::lock::{Lock, LockKind};
 
 /// What a task has from those that wait for its locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,7 +38,8 @@ impl Kernel {
     /// Where in the queue of a lock a task takes its place.
     pub(crate) fn place_in_line(&self, lock: LockId, task: TaskId) -> usize {
         let waiters = &self.locks[lock.index()].waiters;
-        if self.config.mutex.inheritance != Inheritance::Priority {
+        let by_priority = self.config.mutex.inheritance == Inheritance::Priority;
+        if !by_priority || self.locks[lock.index()].kind != LockKind::Mutex {
             return waiters.len();
         }
         let own = self.importance(task);
@@ -56,12 +57,18 @@ impl Kernel {
         if self.config.mutex.inheritance != Inheritance::Priority {
             return;
         }
+        let inherited = self.due(task);
+        if self.tasks[task.index()].inherited != inherited {
+            self.change_importance(task, inherited);
+        }
+    }
+
+    /// What a task has from those that wait at this moment.
+    pub(crate) fn due(&self, task: TaskId) -> Inherited {
         let mut inherited = Inherited::default();
-        for lock in &self.tasks[task.index()].held {
-            let lock = &self.locks[lock.index()];
-            if lock.kind == LockKind::RwSem {
-                continue;
-            }
+        let held = self.tasks[task.index()].held.iter();
+        let held = held.map(|lock| &self.locks[lock.index()]);
+        for lock in held.filter(|lock| lock.kind == LockKind::Mutex) {
             let waiters = lock.waiters.iter().chain(&lock.osq);
             for &waiter in waiters.filter(|&&waiter| waiter != task) {
                 let (priority, weight) = self.importance(waiter);
@@ -69,9 +76,7 @@ impl Kernel {
                 inherited.weight = inherited.weight.max(weight);
             }
         }
-        if self.tasks[task.index()].inherited != inherited {
-            self.change_importance(task, inherited);
-        }
+        inherited
     }
 
     fn change_importance(&mut self, task: TaskId, inherited: Inherited) {
@@ -88,16 +93,45 @@ impl Kernel {
         self.move_up_in_line(task);
     }
 
-    /// A waiter that has become more or less important takes another place.
+    /// A waiter that has become more or less important takes another place. If
+    /// that makes somebody else the first to have a free lock, it is woken.
     fn move_up_in_line(&mut self, task: TaskId) {
         let Some(lock) = self.task(task).waits_for else {
             return;
         };
+        if self.lock(lock).kind != LockKind::Mutex {
+            return;
+        }
         let waiters = &mut self.lock(lock).waiters;
         if let Some(at) = waiters.iter().position(|&waiter| waiter == task) {
             waiters.remove(at);
             let at = self.place_in_line(lock, task);
             self.lock(lock).waiters.insert(at, task);
+            self.wake_first_of_free(lock);
+        }
+    }
+
+    fn wake_first_of_free(&mut self, lock: LockId) {
+        let Lock { owner, waiters, .. } = &self.locks[lock.index()];
+        if let (None, Some(&first)) = (owner, waiters.front()) {
+            let waker = self.curr(self.this_cpu).unwrap_or(TaskId::NONE);
+            self.wake(first, waker);
+        }
+    }
+
+    /// A task has become more or less important: so do those that it waits for.
+    pub(crate) fn pass_on(&mut self, task: TaskId) {
+        if self.config.mutex.inheritance != Inheritance::Priority {
+            return;
+        }
+        self.move_up_in_line(task);
+        let mut at = task;
+        for _ in 0..self.tasks.len() {
+            let Some(owner) = self.waits_for_whom(at) else {
+                return;
+            };
+            self.inherit(owner);
+            at = owner;
         }
     }
 

@@ -4,8 +4,9 @@
 //! [`crate::task`] and [`crate::mutex`] share it behind one `RefCell`; each
 //! borrows it for one step and never across an await.
 
+use crate::agenda::Agenda;
 use crate::config::MachineConfig;
-use crate::cpu::{Cpu, Next};
+use crate::cpu::Cpu;
 use crate::event::{Event, EventKind};
 use crate::fair::{Entities, FairOptions};
 use crate::fault::Fault;
@@ -88,7 +89,7 @@ pub(crate) struct Kernel {
     pub this_cpu: CpuId,
     pub cpus: Vec<Cpu>,
     /// What happens next on each CPU; see `refresh`.
-    pub nexts: Vec<(u64, Next)>,
+    pub agenda: Agenda,
     pub tasks: Vec<TaskStruct>,
     pub entities: Entities,
     pub locks: Vec<Lock>,
@@ -128,7 +129,7 @@ impl Kernel {
             config,
             now_ns: 0,
             this_cpu: CpuId(0),
-            nexts: vec![(NEVER, Next::OpEnd); usize::from(count)],
+            agenda: Agenda::new(count),
             cpus,
             tasks: Vec::new(),
             entities: Entities::default(),

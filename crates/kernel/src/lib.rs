@@ -37,6 +37,7 @@
 //! ```
 
 mod accelerator;
+mod agenda;
 mod background;
 mod balance;
 mod check;

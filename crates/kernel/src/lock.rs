@@ -56,12 +56,13 @@ pub struct LockInfo {
 impl Kernel {
     /// Lets a spinning task look again, `delay_ns` from now.
     pub(crate) fn kick_spinner(&mut self, task: TaskId, delay_ns: u64) {
-        let at_ns = self.now_ns + delay_ns;
+        let now_ns = self.now_ns;
         let state = self.task(task);
         let Op::Spin { again_ns } = state.op else {
             return;
         };
-        let at_ns = at_ns.min(again_ns);
+        // An interrupt may have kept it from the look that was due.
+        let at_ns = (now_ns + delay_ns).min(again_ns.max(now_ns));
         state.op = Op::Spin { again_ns: at_ns };
         let cpu = state.cpu;
         debug_assert_eq!(self.curr(cpu), Some(task), "a spinner keeps its CPU");
@@ -72,8 +73,14 @@ impl Kernel {
         }
     }
 
-    /// A task has left its CPU: who spins on a lock that it owns stops.
+    /// A task has left its CPU: who spins on a lock that it owns stops, or on one
+    /// that was handed to it and that it has not picked up yet.
     pub(crate) fn kick_watchers(&mut self, owner: TaskId) {
+        if let Some(lock) = self.task(owner).waits_for
+            && self.lock(lock).owner == Some(owner)
+        {
+            self.kick_lock(lock);
+        }
         for number in 0..self.task(owner).held.len() {
             let lock = self.task(owner).held[number];
             self.kick_lock(lock);
@@ -144,5 +151,27 @@ impl Kernel {
         }
         self.task(task).held.retain(|&held| held != lock);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::MachineConfig;
+    use crate::ids::CpuId;
+    use crate::policy::{Policy, TaskOptions};
+
+    #[test]
+    fn a_spinner_that_missed_its_look_in_an_interrupt_does_not_look_in_the_past() {
+        let mut kernel = Kernel::new(MachineConfig::default());
+        let options = TaskOptions::from(Policy::Normal { nice: 0 });
+        let task = kernel.new_task("spinner".to_owned(), options, CpuId(0));
+        let task = task.expect("options that can be");
+        kernel.cpu(CpuId(0)).curr = Some(task);
+        // Its look was due at 100 ns, when an interrupt had begun that is over now.
+        kernel.task(task).op = Op::Spin { again_ns: 100 };
+        kernel.now_ns = 200;
+        kernel.kick_spinner(task, 50);
+        assert_eq!(kernel.cpu(CpuId(0)).op_end_ns, 200);
     }
 }

@@ -92,6 +92,10 @@ impl Machine {
                 kernel.now_ns = kernel.now_ns.max(until_ns);
                 return Ok(());
             }
+            debug_assert!(
+                at_ns >= kernel.now_ns,
+                "{next:?} of CPU {cpu} is in the past"
+            );
             kernel.now_ns = at_ns;
             kernel.this_cpu = cpu;
             kernel.handle(next, cpu);
@@ -135,8 +139,9 @@ impl Machine {
                         a task may only await what its `Task` gives it";
             kernel.fail(task, what.to_owned());
         }
-        let newborn = core::mem::take(&mut kernel.newborn.0);
-        self.futures.extend(newborn.into_iter().map(Some));
+        if !kernel.newborn.0.is_empty() {
+            self.futures.extend(kernel.newborn.0.drain(..).map(Some));
+        }
     }
 
     /// The name that a task was created with.
@@ -215,24 +220,20 @@ impl Kernel {
     /// What happens next: the earliest, of the same time the first in class, of
     /// the same class the first CPU.
     fn next(&self) -> (u64, Next, CpuId) {
-        let timer = self
-            .timers
-            .peek()
-            .map(|(at_ns, what)| (at_ns, Next::Timer, self.cpu_of_timed(what)));
-        let by_cpu = self
-            .nexts
-            .iter()
-            .zip(self.cpu_ids())
-            .map(|(&(at_ns, next), cpu)| (at_ns, next, cpu));
-        by_cpu
-            .chain(timer)
-            .min()
-            .unwrap_or((NEVER, Next::OpEnd, CpuId(0)))
+        let first = self.agenda.first();
+        let at_ns = first.at_ns();
+        match self.timers.peek() {
+            // A timer is the first class of all.
+            Some((timer_ns, what)) if timer_ns <= at_ns => {
+                (timer_ns, Next::Timer, self.cpu_of_timed(what))
+            }
+            _ => (at_ns, first.next(), first.cpu()),
+        }
     }
 
     /// Notes anew what happens next on a CPU.
     pub(crate) fn refresh(&mut self, cpu: CpuId) {
-        self.nexts[cpu.index()] = self.cpus[cpu.index()].next();
+        self.agenda.set(cpu, self.cpus[cpu.index()].next());
     }
 
     fn handle(&mut self, next: Next, cpu: CpuId) {
@@ -295,14 +296,17 @@ impl Kernel {
 
     fn settle(&mut self, cpu: CpuId) -> Settled {
         let settled = self.settle_cpu(cpu);
-        self.refresh(cpu);
+        if matches!(settled, Settled::Waits) {
+            self.refresh(cpu);
+        }
         settled
     }
 
     fn settle_cpu(&mut self, cpu: CpuId) -> Settled {
         loop {
+            let failed = self.fault.is_some();
             let state = self.cpu(cpu);
-            if state.stall_until_ns != NEVER || state.op_end_ns != NEVER {
+            if failed || state.stall_until_ns != NEVER || state.op_end_ns != NEVER {
                 return Settled::Waits;
             }
             let Some(curr) = state.curr else {
@@ -321,6 +325,7 @@ impl Kernel {
                 Op::Run { left_ns } => {
                     let now_ns = self.now_ns;
                     self.cpu(cpu).op_end_ns = now_ns + left_ns;
+                    return Settled::Waits;
                 }
                 Op::Spin { again_ns } => {
                     let now_ns = self.now_ns;

@@ -137,6 +137,10 @@ impl Kernel {
             let line_ns = self.config.line_ns;
             self.kick_spinner(next, line_ns);
         }
+        if let Some(owner) = self.lock(lock).owner {
+            self.inherit(owner);
+            self.pass_on(owner);
+        }
     }
 
     /// The slow unlock: frees the lock or hands it over, and wakes the first
@@ -386,6 +390,8 @@ impl<'a> MutexUnlock<'a> {
             kernel.lock(lock).owner = None;
             kernel.emit(task, EventKind::LockRelease, lock.0.into(), 0);
             kernel.kick_lock(lock);
+            // Those who spun have lent it their importance too.
+            kernel.inherit(task);
             return Poll::Ready(());
         }
         kernel.preempt_disable(task);

@@ -54,6 +54,16 @@ fn decay(ns: u64) -> u64 {
     (high - (((high - low) * rest) >> 8)) >> whole
 }
 
+/// A fraction of which `left` is left, after a time of activity or of none.
+fn after(fraction: u64, left: u64, active: bool) -> u64 {
+    if left >= ONE {
+        return fraction;
+    }
+    // Below ONE * ONE, which is the first number that does not fit.
+    let kept = (fraction * left) >> 32;
+    if active { kept + (ONE - left) } else { kept }
+}
+
 /// What a task is doing, as far as load tracking cares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Activity {
@@ -63,6 +73,17 @@ pub struct Activity {
     pub runnable: bool,
     /// It runs.
     pub running: bool,
+}
+
+/// The shares of the recent past in which a task did something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shares {
+    /// It was queued or ran.
+    pub queued: u64,
+    /// So it was, and not as a delayed sleeper.
+    pub runnable: u64,
+    /// It ran.
+    pub running: u64,
 }
 
 /// The tracked fractions of a task.
@@ -91,40 +112,53 @@ impl Pelt {
     /// The task does this from now on.
     pub fn set(&mut self, now_ns: u64, activity: Activity) {
         if now_ns > self.at_ns {
-            self.queued = self.at(now_ns, self.queued, self.activity.queued);
-            self.runnable = self.at(now_ns, self.runnable, self.activity.runnable);
-            self.running = self.at(now_ns, self.running, self.activity.running);
+            let Shares {
+                queued,
+                runnable,
+                running,
+            } = self.shares(now_ns);
+            (self.queued, self.runnable, self.running) = (queued, runnable, running);
             self.at_ns = now_ns;
         }
         self.activity = activity;
     }
 
-    fn at(&self, now_ns: u64, fraction: u64, active: bool) -> u64 {
-        let left = decay(now_ns.saturating_sub(self.at_ns));
-        if left >= ONE {
-            return fraction;
+    /// All three shares, which decay alike.
+    #[must_use]
+    pub fn shares(&self, now_ns: u64) -> Shares {
+        let left = self.left(now_ns);
+        let Activity {
+            queued,
+            runnable,
+            running,
+        } = self.activity;
+        Shares {
+            queued: after(self.queued, left, queued),
+            runnable: after(self.runnable, left, runnable),
+            running: after(self.running, left, running),
         }
-        let kept = (u128::from(fraction) * u128::from(left)) >> 32;
-        let kept = u64::try_from(kept).unwrap_or(ONE);
-        if active { kept + (ONE - left) } else { kept }
+    }
+
+    fn left(&self, now_ns: u64) -> u64 {
+        decay(now_ns.saturating_sub(self.at_ns))
     }
 
     /// The share of the recent past that it was queued.
     #[must_use]
     pub fn queued(&self, now_ns: u64) -> u64 {
-        self.at(now_ns, self.queued, self.activity.queued)
+        after(self.queued, self.left(now_ns), self.activity.queued)
     }
 
     /// The share that it was runnable.
     #[must_use]
     pub fn runnable(&self, now_ns: u64) -> u64 {
-        self.at(now_ns, self.runnable, self.activity.runnable)
+        after(self.runnable, self.left(now_ns), self.activity.runnable)
     }
 
     /// The share that it ran.
     #[must_use]
     pub fn running(&self, now_ns: u64) -> u64 {
-        self.at(now_ns, self.running, self.activity.running)
+        after(self.running, self.left(now_ns), self.activity.running)
     }
 
     /// What it was queued when it last changed, not decayed since: what

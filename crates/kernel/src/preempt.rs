@@ -7,8 +7,8 @@
 //! 2. A higher class always preempts a lower one, in full.
 //! 3. In the fair class a woken task preempts iff it would be picked. One with a
 //!    shorter slice is compared without protection, and needs only be eligible.
-//! 4. Whoever is not `SCHED_IDLE` preempts who is; `SCHED_BATCH`, `SCHED_IDLE`,
-//!    delayed and forked tasks never preempt.
+//! 4. Whoever is not `SCHED_IDLE` preempts who is; otherwise `SCHED_BATCH`,
+//!    `SCHED_IDLE`, delayed and forked tasks never preempt.
 
 use crate::config::Preemption;
 use crate::event::EventKind;
@@ -121,12 +121,20 @@ impl Kernel {
         rq.shorten_protection(&mut self.entities);
     }
 
+    /// Whether the one is `SCHED_IDLE` and the other is not.
+    pub(crate) fn displaces_idle(&self, donor: TaskId, woken: TaskId) -> bool {
+        let is_idle = |task: TaskId| self.tasks[task.index()].policy == Policy::Idle;
+        is_idle(donor) && !is_idle(woken)
+    }
+
     fn preempts_fair(&mut self, cpu: CpuId, donor: TaskId, woken: TaskId) -> bool {
-        let policy = |task: TaskId| self.tasks[task.index()].policy;
-        match (policy(donor), policy(woken)) {
-            (_, Policy::Batch { .. } | Policy::Idle) => return false,
-            (Policy::Idle, _) => return true,
-            _ => {}
+        if self.displaces_idle(donor, woken) {
+            return true;
+        }
+        let policy = self.tasks[woken.index()].policy;
+        let never = matches!(policy, Policy::Batch { .. } | Policy::Idle);
+        if never || self.entities[woken].delayed {
+            return false;
         }
         let shorter = self.entities[woken].slice_ns < self.entities[donor].slice_ns;
         if !shorter {
@@ -139,5 +147,50 @@ impl Kernel {
             rq.set_next_buddy(woken);
         }
         preempts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::MachineConfig;
+    use crate::policy::TaskOptions;
+
+    const CPU: CpuId = CpuId(0);
+
+    fn add(kernel: &mut Kernel, policy: Policy) -> TaskId {
+        let options = TaskOptions::from(policy);
+        let task = kernel.new_task("task".to_owned(), options, CPU);
+        task.expect("options that can be")
+    }
+
+    /// A CPU that runs a task, and whether another that comes displaces it.
+    fn displaced(runs: Policy, comes: Policy, forked: bool) -> bool {
+        let mut kernel = Kernel::new(MachineConfig::default());
+        let runs = add(&mut kernel, runs);
+        kernel.enqueue(CPU, runs);
+        kernel.cpu(CPU).curr = Some(runs);
+        kernel.set_donor(CPU, runs);
+        let comes = add(&mut kernel, comes);
+        if forked {
+            kernel.wake_up_new(comes, runs);
+        } else {
+            kernel.enqueue(CPU, comes);
+            kernel.wakeup_preempt(CPU, comes);
+        }
+        kernel.cpu(CPU).need_resched_lazy
+    }
+
+    #[test]
+    fn who_is_not_idle_displaces_who_is_however_it_comes() {
+        let (normal, batch) = (Policy::Normal { nice: 0 }, Policy::Batch { nice: 19 });
+        for forked in [false, true] {
+            assert!(displaced(Policy::Idle, normal, forked));
+            assert!(displaced(Policy::Idle, batch, forked));
+            assert!(!displaced(Policy::Idle, Policy::Idle, forked));
+            assert!(!displaced(Policy::Batch { nice: 19 }, batch, forked));
+            assert!(!displaced(normal, batch, forked));
+        }
+        assert!(!displaced(batch, normal, true), "a fork otherwise waits");
     }
 }

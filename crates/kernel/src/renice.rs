@@ -34,6 +34,7 @@ impl Task {
         kernel.task(who).policy = policy;
         let weight = kernel.task(who).inherited.weight.max(weight.into());
         kernel.reweight(who, weight);
+        kernel.pass_on(who);
         Ok(())
     }
 }
@@ -50,11 +51,10 @@ impl Kernel {
         let rq = &mut self.cpus[cpu.index()].rq;
         rq.reweight(&mut self.entities, task, weight);
         self.emit(task, EventKind::Reweight, weight.unsigned_abs(), 0);
-        let entity = &self.entities[task];
-        if !entity.on_rq {
+        if !self.entities[task].on_rq || self.is_rt(task) {
             return;
         }
-        let delayed = entity.delayed;
+        let delayed = self.entities[task].delayed;
         self.emit_vruntime(task);
         self.emit_deadline(task);
         if self.cpu(cpu).donor == Some(task) {

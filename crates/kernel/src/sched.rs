@@ -52,12 +52,14 @@ impl Kernel {
 
     /// `schedule`: ends the current task's turn if somebody else is to run.
     pub(crate) fn schedule(&mut self, cpu: CpuId) {
+        self.check_progress(cpu);
         self.update_curr(cpu);
         self.rcu_note_switch(cpu);
         let prev = self.curr(cpu);
         let reason = prev.map_or(OutReason::Preempted, |prev| self.put_to_sleep(cpu, prev));
         self.cpu(cpu).need_resched = false;
         self.cpu(cpu).need_resched_lazy = false;
+        let displaced = self.cpu(cpu).donor;
         let pushes = self.cpu(cpu).push_to.is_some();
         if pushes {
             // The stopper runs, so whatever ran is an ordinary queued task.
@@ -79,11 +81,15 @@ impl Kernel {
             self.task(prev).since_ns = self.now_ns;
         }
         self.put_prev(cpu);
-        if let Some(donor) = donor {
-            self.track(donor);
+        for ended in [displaced, prev].into_iter().flatten() {
+            self.track(ended);
         }
         if let Some(prev) = prev {
             self.kick_watchers(prev);
+            if reason == OutReason::Exited {
+                // `task_dead_fair`: its load goes with it.
+                self.cpu(cpu).attached.retain(|&task| task != prev);
+            }
         }
         match next {
             Some(next) => self.switch_to(cpu, next, looked_ns),
@@ -131,6 +137,10 @@ impl Kernel {
         } else if state.rq.curr() != Some(prev) {
             // It ran on somebody else's turn.
             state.rq.dequeue_queued(&mut self.entities, prev);
+            self.cpu(cpu).untouch(prev);
+        } else if reason == OutReason::Exited {
+            // Only a sleep is delayed.
+            state.rq.dequeue_curr(&mut self.entities);
             self.cpu(cpu).untouch(prev);
         } else if state.rq.dequeue_curr_to_sleep(&mut self.entities) {
             self.emit(prev, EventKind::DelayDequeue, 0, 0);
@@ -290,11 +300,12 @@ impl Kernel {
     pub(crate) fn wake_up_new(&mut self, task: TaskId, parent: TaskId) {
         let cpu = self.task(task).cpu;
         self.enqueue_as(cpu, task, Arrival::Forked);
-        let busy = self.cpu(cpu).donor.is_some();
         if parent == TaskId::NONE {
             return;
         }
-        if busy && !self.is_rt(task) {
+        let donor = self.cpu(cpu).donor;
+        let stays = |donor| !self.is_rt(task) && !self.displaces_idle(donor, task);
+        if donor.is_some_and(stays) {
             self.no_preemption(cpu);
         } else {
             self.wakeup_preempt(cpu, task);

@@ -105,7 +105,7 @@ impl Task {
 }
 
 impl Kernel {
-    fn new_task(
+    pub(crate) fn new_task(
         &mut self,
         name: String,
         options: TaskOptions,

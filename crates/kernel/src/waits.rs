@@ -31,6 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::config::Hrtick;
 use crate::fair::Entity;
 use crate::ids::{LockId, TaskId};
 use crate::kernel::{Kernel, Op};
@@ -97,8 +98,9 @@ impl Machine {
     }
 
     /// The queued fair tasks that are owed more than one longest slice and what
-    /// lazy preemption may delay, two ticks: the bound of their lag. Long
-    /// sections with preemption off come on top of it.
+    /// lazy preemption may delay, two ticks, and a third where slices end at
+    /// ticks: the bound of their lag. Long sections with preemption off come on
+    /// top of it.
     #[must_use]
     pub fn starving(&self) -> Vec<Starving> {
         let kernel = self.kernel.borrow();
@@ -202,7 +204,9 @@ impl Kernel {
         let members = rq.tree().iter().copied().chain(rq.curr());
         let slices = members.map(|member| &self.entities[member]);
         let longest_ns = slices.map(|Entity { slice_ns, .. }| *slice_ns).max()?;
-        let bound_ns = u64::try_from(longest_ns).unwrap_or(u64::MAX) + 2 * self.config.tick_ns();
+        let ticks = 2 + u64::from(self.config.hrtick == Hrtick::Off);
+        let longest_ns = u64::try_from(longest_ns).unwrap_or(u64::MAX);
+        let bound_ns = longest_ns + ticks * self.config.tick_ns();
         let owed_ns = u64::try_from(rq.owed_ns(&self.entities, task)).unwrap_or(0);
         (owed_ns > bound_ns).then_some(Starving {
             task,

@@ -158,12 +158,16 @@ impl Kernel {
 
     /// The load of a task, in units of weight; none for a real-time one.
     pub(crate) fn task_load(&self, task: TaskId) -> u64 {
+        self.weighted(task, self.tasks[task.index()].pelt.queued(self.now_ns))
+    }
+
+    /// A share of the weight of a task; none for a real-time one.
+    pub(crate) fn weighted(&self, task: TaskId, share: u64) -> u64 {
         if self.is_rt(task) {
             return 0;
         }
-        let weight = u128::from(self.entities[task].weight.unsigned_abs());
-        let queued = u128::from(self.tasks[task.index()].pelt.queued(self.now_ns));
-        u64::try_from((weight * queued) >> 32).unwrap_or(u64::MAX)
+        // No weight has more than 17 bits, and no share more than 33.
+        (self.entities[task].weight.unsigned_abs() * share) >> 32
     }
 
     /// Attaches a task to another CPU: its load counts there from now on.
@@ -174,3 +178,6 @@ impl Kernel {
         self.task(task).cpu = cpu;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod contention;
 mod keys;
 mod locks;
 mod metrics;
@@ -32,6 +33,7 @@ mod soak;
 mod state;
 mod workload;
 
+pub use contention::{Contention, LockCount, contention, contention_text};
 pub use kernel_sim::{
     Acquired, CpuId, Event, EventKind, Fault, LockId, LockInfo, LockKind, OutReason, Site, SiteId,
     TaskId,

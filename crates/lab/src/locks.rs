@@ -28,7 +28,7 @@ use zswap_paths::{Design, Folio, Probe, Zswap, ZswapOptions};
 use zswap_paths::{swap_free, swap_read_folio, swap_writeout, write_back_oldest};
 
 /// The class of a lock, by its name.
-fn class_of(name: &str) -> &str {
+pub(crate) fn class_of(name: &str) -> &str {
     const PREFIXES: [&str; 8] = [
         "acomp_ctx.mutex",
         "acomp_ctx.decompress_mutex",
@@ -220,7 +220,11 @@ pub fn lock_table(design: Design) -> Result<Vec<PathLocks>, RunError> {
         device: Some(ssd),
         ..ZswapOptions::new(design, costs, 64, 1)
     };
-    let zswap = Rc::new(Zswap::new(&mut machine, options)?);
+    let zswap = Rc::new(Zswap::new(
+        &mut machine,
+        options,
+        design.algorithm.new_compressor(),
+    )?);
     let paths = Rc::clone(&zswap);
     let body = move |task| async move { walk(&task, &paths).await };
     let spawned = machine.spawn("walker", 0, body);

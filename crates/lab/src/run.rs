@@ -9,6 +9,7 @@ use crate::workload::{TaskBody, Workload};
 use kernel_sim::{ConfigError, Event, Fault, LagClamp, Machine, MachineConfig, SpawnError, Task};
 use kernel_sim::{NICE_0_WEIGHT, weight_of_nice};
 use std::rc::Rc;
+use zswap_mm::Compressor;
 use zswap_mm::lifecycle::PoolError;
 use zswap_paths::{Counters, Design, Zswap, ZswapOptions};
 
@@ -55,6 +56,19 @@ impl Run {
     /// # Errors
     /// If a task cannot be created.
     pub fn start(scenario: &Scenario, seed: u64) -> Result<Run, RunError> {
+        Run::start_with(scenario, seed, scenario.compressor.new_compressor())
+    }
+
+    /// As [`Run::start`], with a transform of the scenario's compressor from
+    /// elsewhere: a program that calls only this one needs not hold every codec.
+    ///
+    /// # Errors
+    /// If a task cannot be created.
+    pub fn start_with(
+        scenario: &Scenario,
+        seed: u64,
+        codec: Box<dyn Compressor>,
+    ) -> Result<Run, RunError> {
         let mut machine = Machine::new(machine_config(scenario, seed))?;
         let slots = scenario.pages();
         let design = Design {
@@ -63,7 +77,7 @@ impl Run {
             ..Design::default()
         };
         let options = ZswapOptions::new(design, scenario.costs, slots, seed);
-        let zswap = Rc::new(Zswap::new(&mut machine, options)?);
+        let zswap = Rc::new(Zswap::new(&mut machine, options, codec)?);
         let tasks = spawn_all(scenario, seed, &zswap, &mut machine)?;
         let roster = Roster {
             cpus: u8::try_from(scenario.cpus).unwrap_or(u8::MAX),

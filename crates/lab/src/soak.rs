@@ -297,6 +297,7 @@ impl Round {
             totalram_pages: pick(random, [200, 1_000, 1 << 30]),
             pools: 6,
             algorithms: others.take(2).collect(),
+            new_compressor: Some(Algorithm::new_compressor),
             device: Some(device),
             accelerator: AcceleratorOptions {
                 queue_max: pick(random, [0, 2, 128]),
@@ -306,7 +307,11 @@ impl Round {
             ..ZswapOptions::new(design, Scenario::default().costs, 2 << 14, seed)
         };
         let algorithms = [&options.algorithms[..], &[design.algorithm]].concat();
-        let zswap = Rc::new(Zswap::new(&mut machine, options)?);
+        let zswap = Rc::new(Zswap::new(
+            &mut machine,
+            options,
+            design.algorithm.new_compressor(),
+        )?);
         zswap_setup(&mut machine, &zswap)?;
         if random.below(2) == 0 {
             zswap.inject_faults(&Failslab::per_million(pick(random, [1_000, 30_000]), seed));

@@ -32,3 +32,26 @@ fn the_trace_of_each_design_is_the_known_one() {
     });
     assert_eq!(found, GOLDEN, "found {found:x?}");
 }
+
+/// One second of `b1-1cpu` with each compressor but its own. The page, which
+/// loads these codecs apart, is held to them by `tests/e2e/specs/codecs.test.mjs`.
+const CODECS: [(&str, u64); 4] = [
+    ("deflate", 0x165e_a991_24ed_e548),
+    ("lz4", 0xe714_e376_0cbf_92de),
+    ("lzo", 0x4b76_5c47_1b3f_b78e),
+    ("deflate-iaa", 0xc5d4_91f9_8371_bccc),
+];
+
+#[cfg_attr(target_arch = "wasm32", wasm_bindgen_test::wasm_bindgen_test)]
+#[cfg_attr(not(target_arch = "wasm32"), test)]
+fn the_trace_with_each_compressor_is_the_known_one() {
+    let found = CODECS.map(|(name, _)| {
+        let mut scenario = Scenario::named("b1-1cpu").expect("built in");
+        scenario.set("compressor", name).expect("a compressor");
+        scenario.set("duration_s", "1").expect("in range");
+        let mut run = Run::start(&scenario, 1).expect("a good scenario");
+        run.finish().expect("no rule is broken");
+        (name, run.trace_hash())
+    });
+    assert_eq!(found, CODECS, "found {found:x?}");
+}

@@ -4,11 +4,12 @@ use zswap_view::in_words_ns;
 
 /// Slowest: 1 µs of virtual time per second.
 const SLOWEST_NS: f64 = 1e3;
-/// Fastest: real time.
-const FASTEST_NS: f64 = 1e9;
-
-/// Steps of the control from the slowest to the fastest: ten per decade.
+/// Steps of the control from the slowest to the fastest, real time: ten to each
+/// of six decades.
 pub const STEPS: u32 = 60;
+/// From one step to the next: the tenth root of ten. Repeated multiplication
+/// instead of `powf`, which no other part of the page needs.
+const RATIO: f64 = 1.258_925_411_794_167_2;
 
 /// A speed of playback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,8 +31,7 @@ impl Speed {
 
     /// Virtual ns per second.
     pub fn ns_per_s(self) -> f64 {
-        let decades = (FASTEST_NS / SLOWEST_NS).log10();
-        SLOWEST_NS * 10_f64.powf(f64::from(self.0) / f64::from(STEPS) * decades)
+        (0..self.0).fold(SLOWEST_NS, |speed, _| speed * RATIO)
     }
 
     /// In words.

@@ -5,10 +5,11 @@
 //! texts in them, are words and numbers, and errors are plain sentences, so that
 //! `{:?}` quotes them as JSON does.
 
+use crate::codecs::Codecs;
 use crate::dom;
 use serde::Serialize;
 use wasm_bindgen::prelude::wasm_bindgen;
-use zswap_lab::{LockKind, Run, RunReport, Scenario};
+use zswap_lab::{LockKind, RunReport, Scenario};
 use zswap_view::Frame;
 
 /// Runs a built-in scenario to its end; gives, of what the command line reports
@@ -45,7 +46,9 @@ fn named(name: &str) -> Result<Scenario, String> {
 fn bench(name: &str, seed: u64) -> Result<RunReport, String> {
     let scenario = named(name)?;
     let start_ms = dom::now_ms();
-    let mut run = Run::start(&scenario, seed).map_err(|error| error.to_string())?;
+    let mut run = Codecs::default()
+        .start(&scenario, seed)
+        .map_err(|error| error.to_string())?;
     run.finish().map_err(|error| error.to_string())?;
     let wall_ns = (dom::now_ms() - start_ms) * 1e6;
     Ok(RunReport::new(&run, seed, wall_ns as u64))
@@ -55,7 +58,9 @@ fn frame_at(name: &str, context: &str, seed: u64, at_ns: u64) -> Result<Frame, S
     let mut scenario = named(name)?;
     let set = scenario.set("context", context);
     set.map_err(|error| error.to_string())?;
-    let mut run = Run::start(&scenario, seed).map_err(|error| error.to_string())?;
+    let mut run = Codecs::default()
+        .start(&scenario, seed)
+        .map_err(|error| error.to_string())?;
     run.advance(at_ns).map_err(|error| error.to_string())?;
     // A recording without length is the state and the roster of now.
     let here = run.record(at_ns).map_err(|error| error.to_string())?;

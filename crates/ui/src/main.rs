@@ -10,6 +10,7 @@
 
 mod app;
 mod clock;
+mod codecs;
 mod dom;
 mod exports;
 mod field;

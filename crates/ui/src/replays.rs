@@ -5,6 +5,7 @@
 //! 1. A window is recorded by a replay that has not passed its start.
 //! 2. Work is done in parts of a few ms, between which the worker listens.
 
+use crate::codecs::Codecs;
 use crate::protocol::WINDOW_NS;
 use zswap_lab::{Recording, Run, RunError, Scenario};
 
@@ -18,6 +19,7 @@ const PART_NS: u64 = 5_000_000;
 pub struct Replays {
     scenario: Scenario,
     seed: u64,
+    codecs: Codecs,
     end_ns: u64,
     parked: Vec<Run>,
     /// The one that fills an empty post, on its way there.
@@ -25,11 +27,12 @@ pub struct Replays {
 }
 
 impl Replays {
-    pub fn new(scenario: Scenario, seed: u64) -> Replays {
+    pub fn new(scenario: Scenario, seed: u64, codecs: Codecs) -> Replays {
         Replays {
             end_ns: scenario.duration_s * 1_000_000_000,
             scenario,
             seed,
+            codecs,
             parked: Vec::new(),
             walking: None,
         }
@@ -60,7 +63,7 @@ impl Replays {
         let nearest = before.max_by_key(|(_, run)| run.now_ns());
         match nearest.map(|(index, _)| index) {
             Some(index) => Ok(self.parked.swap_remove(index)),
-            None => Run::start(&self.scenario, self.seed),
+            None => self.codecs.start(&self.scenario, self.seed),
         }
     }
 
@@ -95,7 +98,7 @@ impl Replays {
             return Ok(false);
         };
         // A new one: taking a parked one away would only move the gap.
-        let run = Run::start(&self.scenario, self.seed)?;
+        let run = self.codecs.start(&self.scenario, self.seed)?;
         self.walking = Some((run, post_ns));
         Ok(true)
     }
@@ -122,7 +125,7 @@ mod tests {
     fn replays() -> Replays {
         let mut scenario = Scenario::named("b1-1cpu").expect("built in");
         scenario.set("duration_s", "1").expect("a duration");
-        Replays::new(scenario, 1)
+        Replays::new(scenario, 1, Codecs::default())
     }
 
     fn window(replays: &mut Replays, number: u64) -> Recording {

@@ -13,7 +13,7 @@ use crate::protocol::{Progress, SlimRead, ToPage, ToWorker, WINDOW_NS};
 use std::rc::Rc;
 use zswap_lab::{Player, Scenario, TaskId};
 use zswap_view::timeline::Timeline;
-use zswap_view::{Frame, WhyLink, frame, why};
+use zswap_view::{Frame, WhyLink, frame, sort_few, why};
 
 /// The stretch of time that the timeline shows, in ns.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -37,11 +37,12 @@ impl View {
 
     /// Of the same length or the nearest possible, inside the run.
     fn within(self, end_ns: u64) -> View {
-        let length = self
-            .length()
-            .clamp(SHORTEST_NS, LONGEST_NS.min(end_ns as f64));
+        let longest = LONGEST_NS.min(end_ns as f64);
+        let length = self.length().max(SHORTEST_NS).min(longest);
         let last = end_ns as f64 - length;
-        let from_ns = self.from_ns.clamp(0.0, last.max(0.0));
+        // Not `clamp`: between ends that are not constants it would bring the
+        // printer of floats for its panic.
+        let from_ns = self.from_ns.min(last).max(0.0);
         View {
             from_ns,
             to_ns: from_ns + length,
@@ -462,7 +463,7 @@ fn longest_alarm(timelines: &[Rc<Timeline>], from_ns: u64, to_ns: u64) -> Option
                 .map(|hold| (hold.from_ns, hold.to_ns)),
         );
     }
-    alarms.sort_unstable();
+    sort_few(&mut alarms, |&alarm| alarm);
     let mut joined: Vec<(u64, u64)> = Vec::new();
     for (from, to) in alarms {
         match joined.last_mut() {

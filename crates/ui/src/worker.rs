@@ -6,6 +6,7 @@
 //! 2. Wanted windows come first, then the pass over the whole run, then the
 //!    replays parked for windows to come.
 
+use crate::codecs::{self, Codecs};
 use crate::dom;
 use crate::protocol::{Progress, SlimRead, ToPage, ToWorker};
 use crate::replays::Replays;
@@ -48,6 +49,10 @@ struct Pass {
 struct Worker {
     scope: DedicatedWorkerGlobalScope,
     job: RefCell<Option<Job>>,
+    codecs: RefCell<Codecs>,
+    /// What was told while codecs are on their way, from the start that needs
+    /// them on.
+    waiting: RefCell<Option<Vec<ToWorker>>>,
     /// A message through this channel is the next turn: unlike a timer it comes
     /// at once, but after the page's messages that are there already.
     next_turn: MessagePort,
@@ -63,6 +68,8 @@ pub fn start(scope: &DedicatedWorkerGlobalScope) {
     let worker = Rc::new(Worker {
         scope: scope.clone(),
         job: RefCell::new(None),
+        codecs: RefCell::default(),
+        waiting: RefCell::new(None),
         next_turn: channel.port2(),
         is_turn_due: RefCell::new(false),
     });
@@ -75,7 +82,7 @@ pub fn start(scope: &DedicatedWorkerGlobalScope) {
     let told = Rc::clone(&worker);
     let on_message = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
         if let Some(message) = dom::received(&event) {
-            told.take_in(message);
+            told.receive(message);
         }
     });
     scope.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
@@ -90,6 +97,43 @@ impl Worker {
         });
     }
 
+    /// Takes a message in, now or once the codec that it needs is here.
+    fn receive(self: &Rc<Self>, message: ToWorker) {
+        if let Some(waiting) = self.waiting.borrow_mut().as_mut() {
+            return waiting.push(message);
+        }
+        match &message {
+            ToWorker::Start { run, settings, .. } if !self.codecs.borrow().suffice(settings) => {
+                let run = *run;
+                // The run before is left in any case.
+                *self.job.borrow_mut() = None;
+                *self.waiting.borrow_mut() = Some(vec![message]);
+                let worker = Rc::clone(self);
+                codecs::load(move |codecs| worker.go_on(run, codecs));
+            }
+            _ => self.take_in(message),
+        }
+    }
+
+    /// Takes in what waited for codecs, or says that they cannot be had.
+    fn go_on(self: &Rc<Self>, run: u32, loaded: Result<Codecs, String>) {
+        let waiting = self.waiting.borrow_mut().take().unwrap_or_default();
+        match loaded {
+            Ok(codecs) => {
+                *self.codecs.borrow_mut() = codecs;
+                waiting
+                    .into_iter()
+                    .for_each(|message| self.receive(message));
+            }
+            Err(words) => {
+                self.tell(&ToPage::Failed { run, words });
+                // Another run may have been asked for meanwhile.
+                let others = waiting.into_iter().skip(1);
+                others.for_each(|message| self.receive(message));
+            }
+        }
+    }
+
     fn take_in(&self, message: ToWorker) {
         match message {
             ToWorker::Start {
@@ -97,7 +141,7 @@ impl Worker {
                 settings,
                 seed,
             } => {
-                let job = Job::start(run, &settings, seed);
+                let job = Job::start(run, &settings, seed, self.codecs.borrow().clone());
                 if let Err(words) = &job {
                     let words = words.clone();
                     self.tell(&ToPage::Failed { run, words });
@@ -142,12 +186,19 @@ impl Worker {
 }
 
 impl Job {
-    fn start(run: u32, settings: &[(String, String)], seed: u64) -> Result<Job, String> {
+    fn start(
+        run: u32,
+        settings: &[(String, String)],
+        seed: u64,
+        codecs: Codecs,
+    ) -> Result<Job, String> {
         let settings = settings.iter().map(|(key, value)| (&**key, &**value));
         let scenario =
             Scenario::from_settings("page", settings).map_err(|error| error.to_string())?;
         let pass = Pass {
-            run: Run::start(&scenario, seed).map_err(|error| error.to_string())?,
+            run: codecs
+                .start(&scenario, seed)
+                .map_err(|error| error.to_string())?,
             reads_sent: 0,
             reads_sent_ms: 0.0,
             told_ns: 0,
@@ -156,7 +207,7 @@ impl Job {
         Ok(Job {
             run,
             pass,
-            replays: Replays::new(scenario, seed),
+            replays: Replays::new(scenario, seed, codecs),
             wanted: Vec::new(),
         })
     }

@@ -4,7 +4,9 @@
 //! Invariants:
 //! 1. A moment is told when the chain is another than the moment before: other
 //!    tasks, other locks, or an owner that has got or lost its CPU.
-//! 2. Who happens to run beside a queued owner is no part of the chain; a switch
+//! 2. An owner that lets go of a lock and takes it again before anybody else can
+//!    is no moment.
+//! 3. Who happens to run beside a queued owner is no part of the chain; a switch
 //!    between bystanders is not a moment.
 //!
 //! ```
@@ -67,6 +69,12 @@ fn chain(state: &MachineState, first: TaskId) -> Vec<(TaskId, Step)> {
     links
 }
 
+/// Whether a chain breaks off because nobody owns what its last task waits for.
+fn ends_at_a_free_lock(chain: &[(TaskId, Step)]) -> bool {
+    let last = chain.last().map(|(_, step)| *step);
+    matches!(last, Some(Step::Waits(_) | Step::Spins(_)))
+}
+
 /// How the chain of `task` changed from `from_ns` to `to_ns`, both within the
 /// recording.
 #[must_use]
@@ -79,7 +87,7 @@ pub fn story(recording: Recording, task: TaskId, from_ns: u64, to_ns: u64) -> Ve
     let mut at_ns = from_ns;
     loop {
         let now = chain(player.state(), task);
-        if now != told {
+        if now != told && !ends_at_a_free_lock(&now) {
             let links = why(&player.recording().roster, player.state(), at_ns, task);
             moments.push(Moment { at_ns, links });
             told = now;

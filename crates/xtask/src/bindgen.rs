@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use wasm_bindgen_cli_support::Bindgen;
 
-use crate::site;
+use crate::glue::{Names, compact};
 
 /// Runs wasm-bindgen over `wasm` unless its output is up to date already, and
 /// gives the folder with the output. It lies beside the input, so that release
@@ -19,7 +19,7 @@ pub fn run(wasm: &Path) -> Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("clearing {}", folder.display()))?;
     }
-    Bindgen::new()
+    let mut output = Bindgen::new()
         .input_path(wasm)
         .web(true)?
         .typescript(false)
@@ -27,8 +27,19 @@ pub fn run(wasm: &Path) -> Result<PathBuf> {
         // A quarter of the file; the names of functions help only a debugger.
         .remove_name_section(true)
         .remove_producers_section(true)
-        .generate(&folder)
-        .context("wasm-bindgen refused the application")?;
+        .generate_output()
+        .with_context(|| format!("wasm-bindgen refused {}", wasm.display()))?;
+    let imports = &mut output.wasm_mut().imports;
+    let names = Names::new(imports.iter().map(|import| import.name.clone()));
+    for import in imports.iter_mut() {
+        if let Some(short) = names.short(&import.name) {
+            import.name = short.to_owned();
+        }
+    }
+    output.emit(&folder)?;
+    let script = script_of(wasm, &folder);
+    let compact = compact(&fs::read_to_string(&script)?, &names);
+    fs::write(&script, compact).with_context(|| format!("writing {}", script.display()))?;
     Ok(folder)
 }
 
@@ -39,9 +50,15 @@ fn up_to_date(wasm: &Path, folder: &Path) -> bool {
     let Some(newest) = sources.iter().flatten().filter_map(|p| modified(p)).max() else {
         return false;
     };
-    [site::APPLICATION_JS, site::APPLICATION_WASM]
-        .iter()
-        .all(|name| modified(&folder.join(name)).is_some_and(|time| time > newest))
+    // The script is written last.
+    modified(&script_of(wasm, folder)).is_some_and(|time| time > newest)
+}
+
+/// The script that goes with a wasm file.
+fn script_of(wasm: &Path, folder: &Path) -> PathBuf {
+    folder
+        .join(wasm.file_name().unwrap_or_default())
+        .with_extension("js")
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {

@@ -53,23 +53,29 @@ pub fn build(options: &Options) -> Result<()> {
     // Before minutes of compiling, not after.
     refuse_foreign(&dist)?;
     wasm::ensure_target()?;
-    let bindgen = bindgen::run(&application(options.dev)?)?;
     let mut files = Files::new();
-    add_folder(&mut files, &bindgen, Path::new(""))?;
+    for program in programs(options.dev)? {
+        add_folder(&mut files, &bindgen::run(&program)?, Path::new(""))?;
+    }
     add_page(&mut files)?;
     synchronise(&files, &dist)?;
     size::first_visit(&dist).context("the page refers to a file that is not in the site")?;
     Ok(())
 }
 
-/// Compiles the application and gives its wasm file.
-fn application(dev: bool) -> Result<PathBuf> {
-    let mut arguments = vec!["--bin", site::APPLICATION, "--target", wasm::TARGET];
+/// Compiles the application and its codecs, and gives their wasm files.
+fn programs(dev: bool) -> Result<[PathBuf; 2]> {
+    let mut arguments = vec!["--bin", site::APPLICATION, "--bin", site::CODECS];
+    arguments.extend(["--target", wasm::TARGET]);
     let paths = short_paths();
     if !dev {
         arguments.extend(["--profile", site::PROFILE, "--config", &paths]);
     }
-    cargo::pick(&cargo::build(&arguments)?, site::APPLICATION)
+    let built = cargo::build(&arguments)?;
+    Ok([
+        cargo::pick(&built, site::APPLICATION)?,
+        cargo::pick(&built, site::CODECS)?,
+    ])
 }
 
 /// A setting of cargo that takes the folders of this computer out of the names

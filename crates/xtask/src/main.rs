@@ -11,6 +11,7 @@ mod browser_tests;
 mod build;
 mod cargo;
 mod e2e;
+mod glue;
 mod page;
 mod repo;
 mod serve;

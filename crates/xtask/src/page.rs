@@ -119,7 +119,9 @@ fn replace(tag: &Tag) -> Result<(String, Option<Copy>)> {
         bail!("a data-trunk link takes an href");
     }
     if rel == "rust" {
-        return Ok((preloads(), None));
+        // A program that is not the page's own is loaded when it is needed.
+        let is_page = !tag.attributes.contains_key("data-type");
+        return Ok((if is_page { preloads() } else { String::new() }, None));
     }
     let name = Path::new(&from)
         .file_name()
@@ -198,6 +200,15 @@ mod tests {
             references(&page.html),
             ["./zswap-explainer.js", "./zswap-explainer_bg.wasm"]
         );
+    }
+
+    #[test]
+    fn a_program_beside_the_application_is_not_preloaded() {
+        let page = rewritten(
+            r#"<link data-trunk rel="rust" href="crates/ui/Cargo.toml" data-type="worker">"#,
+        );
+        assert_eq!(page.html, "");
+        assert!(page.copies.is_empty());
     }
 
     #[test]

@@ -15,6 +15,10 @@ pub const APPLICATION_JS: &str = "zswap-explainer.js";
 /// The application itself.
 pub const APPLICATION_WASM: &str = "zswap-explainer_bg.wasm";
 
+/// The program with the codecs that few runs need. The worker loads its files
+/// when a run needs one.
+pub const CODECS: &str = "zswap-codecs";
+
 /// The module that the application's worker starts from.
 pub const WORKER_JS: &str = "worker.js";
 

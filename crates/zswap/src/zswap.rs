@@ -23,7 +23,9 @@ use zswap_mm::lifecycle::{PoolError, PoolId, ZswapPools};
 use zswap_mm::limits::Limits;
 use zswap_mm::lru::ZswapLru;
 use zswap_mm::zpool::ZpoolSetOptions;
-use zswap_mm::{Algorithm, CodecMemo, CodecMemoOptions, Failslab, IndexKind, SwapIndex, SwapSlot};
+use zswap_mm::{
+    Algorithm, CodecMemo, CodecMemoOptions, Compressor, Failslab, IndexKind, SwapIndex, SwapSlot,
+};
 
 /// What zswap is made of.
 #[derive(Clone, Debug)]
@@ -42,6 +44,9 @@ pub struct ZswapOptions {
     pub pools: u8,
     /// Compressors that can be switched to, beside the first.
     pub algorithms: Vec<Algorithm>,
+    /// What makes those; without it there is only the first. A program that
+    /// names none of them need not hold their codecs.
+    pub new_compressor: Option<fn(Algorithm) -> Box<dyn Compressor>>,
     /// The swap device; without one a page that zswap refuses stays in memory.
     pub device: Option<Device>,
     /// The hardware of asynchronous compressors.
@@ -60,6 +65,7 @@ impl ZswapOptions {
             totalram_pages: 1 << 40,
             pools: 1,
             algorithms: Vec::new(),
+            new_compressor: None,
             device: None,
             accelerator: AcceleratorOptions::default(),
         }
@@ -106,6 +112,7 @@ pub struct Zswap {
     pub(crate) zeromap: RefCell<Zeromap>,
     pub(crate) counters: Cell<Counters>,
     codecs: RefCell<Vec<CodecMemo>>,
+    new_compressor: Option<fn(Algorithm) -> Box<dyn Compressor>>,
     /// For data on their way from the pool to the compressor.
     pub(crate) scratch: RefCell<Vec<u8>>,
     compress_times: RefCell<Stream>,
@@ -113,11 +120,16 @@ pub struct Zswap {
 }
 
 impl Zswap {
-    /// A fresh zswap whose locks belong to `machine`.
+    /// A fresh zswap whose locks belong to `machine` and whose pages go through
+    /// `codec`, a transform of the design's algorithm.
     ///
     /// # Errors
     /// If the first pool cannot be created.
-    pub fn new(machine: &mut Machine, options: ZswapOptions) -> Result<Zswap, PoolError> {
+    pub fn new(
+        machine: &mut Machine,
+        options: ZswapOptions,
+        codec: Box<dyn Compressor>,
+    ) -> Result<Zswap, PoolError> {
         let design = options.design;
         // The contexts come first: their locks have the smallest numbers.
         let contexts = AcompCtxs::new(machine, &options);
@@ -171,7 +183,8 @@ impl Zswap {
             cache: RefCell::new(SwapCache::new(machine, options.slots)),
             zeromap: RefCell::new(Zeromap::new(options.slots)),
             counters: Cell::default(),
-            codecs: RefCell::default(),
+            codecs: RefCell::new(vec![CodecMemo::new(codec, CodecMemoOptions::default())]),
+            new_compressor: options.new_compressor,
             scratch: RefCell::default(),
             compress_times: RefCell::new(Stream::new(options.seed, "compress")),
             decompress_times: RefCell::new(Stream::new(options.seed, "decompress")),
@@ -197,10 +210,9 @@ impl Zswap {
         let codecs = &mut *self.codecs.borrow_mut();
         let known = codecs.iter().position(|codec| codec.algorithm() == of);
         let at = known.unwrap_or_else(|| {
-            codecs.push(CodecMemo::new(
-                of.new_compressor(),
-                CodecMemoOptions::default(),
-            ));
+            let new = self.new_compressor.map(|new| new(of));
+            let new = new.expect("who can switch to a compressor can make it");
+            codecs.push(CodecMemo::new(new, CodecMemoOptions::default()));
             codecs.len() - 1
         });
         f(&mut codecs[at])

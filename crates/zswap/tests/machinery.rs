@@ -50,7 +50,9 @@ impl Bench {
         let mut options = ZswapOptions::new(design, COSTS, 1 << 15, 1);
         options.device = Some(device);
         change(&mut options);
-        let zswap = Rc::new(Zswap::new(&mut machine, options).expect("a pool"));
+        options.new_compressor = Some(Algorithm::new_compressor);
+        let codec = design.algorithm.new_compressor();
+        let zswap = Rc::new(Zswap::new(&mut machine, options, codec).expect("a pool"));
         zswap_setup(&mut machine, &zswap).expect("two workers");
         Bench {
             machine,

@@ -83,7 +83,8 @@ fn run_mix_for(mix_ns: u64, design: Design, preempt: Preemption, seed: u64, faul
     };
     let mut machine = Machine::new(config).expect("a machine that can be");
     let options = ZswapOptions::new(design, COSTS, SLOTS * TASKS, seed);
-    let zswap = Rc::new(Zswap::new(&mut machine, options).expect("no failure is injected"));
+    let codec = design.algorithm.new_compressor();
+    let zswap = Rc::new(Zswap::new(&mut machine, options, codec).expect("no failure is injected"));
     if faults > 0 {
         zswap.inject_faults(&Failslab::per_million(faults, seed));
     }

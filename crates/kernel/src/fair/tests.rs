@@ -154,3 +154,13 @@ fn lags_sum_to_zero_and_the_pick_is_eligible_through_a_long_run() {
         assert!((-weight..=0).contains(&lags), "{lags}");
     }
 }
+
+#[test]
+fn who_ends_in_debt_leaves_at_once() {
+    let (mut rq, mut entities, ids) = queue(&[1024, 1024]);
+    run(&mut rq, &mut entities, ids[1], 0, 100_000);
+    assert!(!rq.is_eligible(&entities, ids[1]));
+    rq.dequeue_curr(&mut entities);
+    assert!(!entities[ids[1]].delayed && !entities[ids[1]].on_rq);
+    assert_eq!(rq.nr_queued(&entities), 1);
+}

@@ -1,6 +1,6 @@
 //! Which algorithms there are and how the crypto layer sees them.
 
-use super::{Compressor, deflate::Deflate, lz4::Lz4, lzo::Lzo, zstd::Zstd};
+use super::{Compressor, deflate::Deflate, lz4::Lz4, lzo::Lzo, new_zstd};
 use serde::{Deserialize, Serialize};
 
 /// A compression algorithm, by its kernel name.
@@ -88,7 +88,7 @@ impl Algorithm {
             Algorithm::Deflate | Algorithm::DeflateIaa => Box::new(Deflate::new(self)),
             Algorithm::Lz4 => Box::new(Lz4::new()),
             Algorithm::Lzo => Box::new(Lzo::new()),
-            Algorithm::Zstd => Box::new(Zstd::new()),
+            Algorithm::Zstd => new_zstd(),
         }
     }
 }

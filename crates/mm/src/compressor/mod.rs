@@ -36,6 +36,14 @@ pub use algorithm::{Algorithm, UnknownAlgorithm};
 
 use crate::page::Page;
 
+/// A new transform for zstd.
+///
+/// The same as [`Algorithm::new_compressor`] of it, for a program that is to
+/// hold this codec and no other.
+pub fn new_zstd() -> Box<dyn Compressor> {
+    Box::new(zstd::Zstd::new())
+}
+
 /// Why a page could not be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -17,11 +17,20 @@ pub fn share(at: f64, from: f64, to: f64) -> f64 {
     (at - from) / (to - from).max(f64::MIN_POSITIVE)
 }
 
+/// The smallest distance of round places, in ns: far less than a pixel shows.
+const SMALLEST: f64 = 1e-9;
+
 /// Round places between two ends, at most so many of them; 1, 2 or 5 times a
 /// power of ten apart.
 pub fn round_places(from: f64, to: f64, at_most: usize) -> Vec<f64> {
     let raw = (to - from) / at_most.max(1) as f64;
-    let power = 10_f64.powf(raw.max(1e-9).log10().floor());
+    let mut power = 1.0;
+    while power * 10.0 <= raw {
+        power *= 10.0;
+    }
+    while power > raw && power > SMALLEST {
+        power /= 10.0;
+    }
     let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
     let step = steps
         .into_iter()

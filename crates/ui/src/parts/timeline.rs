@@ -242,7 +242,7 @@ fn listen(surface: &HtmlElement, on_gesture: &Callback<Gesture>) -> Vec<Listener
                 }
             } else {
                 Gesture::Zoom {
-                    factor: 1.002_f64.powf(y.clamp(-400.0, 400.0)),
+                    factor: (0.002 * y.clamp(-400.0, 400.0)).exp(),
                     around,
                 }
             };

@@ -1,8 +1,6 @@
 //! The colours, for those who cannot read a style sheet: the canvas painters
 //! and the written SVG file.
 
-use std::collections::BTreeMap;
-
 /// Light or dark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Theme {
@@ -15,7 +13,7 @@ pub enum Theme {
 /// The colours of a theme by their names in `palette.css`, without the dashes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Palette {
-    colours: BTreeMap<&'static str, &'static str>,
+    colours: Vec<(&'static str, &'static str)>,
 }
 
 /// The style sheet that the page reads as well.
@@ -48,8 +46,9 @@ impl Palette {
     /// A colour by its name; that of text if there is none of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> &'static str {
-        let colour = self.colours.get(name).or_else(|| self.colours.get("ink"));
-        colour.copied().unwrap_or("currentColor")
+        let named = |name| self.colours.iter().find(|colour| colour.0 == name);
+        let colour = named(name).or_else(|| named("ink"));
+        colour.map_or("currentColor", |colour| colour.1)
     }
 
     /// A style sheet with its `var(--name)` replaced by the colours.

@@ -66,7 +66,7 @@ fn draw_to_pill(stage: &mut Stage<'_>, waiter: zswap_lab::TaskId, pill: Area) {
     let Some(&(_, x, y)) = place else {
         return;
     };
-    let to = x.clamp(pill.x + 16.0, pill.right() - 16.0);
+    let to = x.min(pill.right() - 16.0).max(pill.x + 16.0);
     let d = match stage.layout {
         Layout::Wide => {
             let (from, end) = (y + 53.0, pill.y);

@@ -7,17 +7,19 @@
 //! | --- | --- |
 //! | `engine.native` | events per second of the published benchmark, headless |
 //! | `engine.wasm` | the same in headless Chromium, in a worker of the built page |
+//! | `kernel.…` | events per second of the virtual kernel, native and in wasm |
 //! | `mm.…` | operations of the data structures, and the codecs natively and in wasm |
 //! | `peer.…` | the same work done by other projects' code |
 
 mod engine;
 mod engine_native;
 mod engine_wasm;
+mod kernel;
 mod structures;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What to measure, and how to print it.
 #[derive(Args)]
@@ -31,7 +33,7 @@ pub struct Options {
 }
 
 /// One measured value.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct Measurement {
     /// The stable name.
     pub name: String,
@@ -43,23 +45,31 @@ pub struct Measurement {
 
 /// Something that measures.
 struct Source {
-    /// The name of its measurement, or what its names begin with.
-    name: &'static str,
+    /// The names of its measurements, or what they begin with.
+    names: &'static [&'static str],
     measure: fn() -> Result<Vec<Measurement>>,
 }
 
 /// All there is to measure. A new file adds its line here.
-const SOURCES: [Source; 3] = [
+const SOURCES: [Source; 5] = [
     Source {
-        name: engine_native::NAME,
+        names: &[engine_native::NAME],
         measure: engine_native::measure,
     },
     Source {
-        name: engine_wasm::NAME,
+        names: &[engine_wasm::NAME],
         measure: engine_wasm::measure,
     },
     Source {
-        name: structures::NAME,
+        names: kernel::NATIVE,
+        measure: kernel::native,
+    },
+    Source {
+        names: kernel::WASM,
+        measure: kernel::wasm,
+    },
+    Source {
+        names: &[structures::NAME],
         measure: structures::measure,
     },
 ];
@@ -68,14 +78,19 @@ const SOURCES: [Source; 3] = [
 pub fn main(options: &Options) -> Result<()> {
     let only = options.only.as_deref().unwrap_or("");
     let mut measurements = Vec::new();
-    for source in SOURCES.iter().filter(|source| may_have(source.name, only)) {
+    let asked = |names: &[&str]| names.iter().any(|name| may_have(name, only));
+    for source in SOURCES.iter().filter(|source| asked(source.names)) {
         // What it takes to measure may print; standard output is for results.
-        eprintln!("measuring {}", source.name);
+        eprintln!("measuring {}", source.names.join(", "));
         measurements.extend((source.measure)()?);
     }
     measurements.retain(|measurement| is_below(&measurement.name, only));
     if measurements.is_empty() {
-        let names: Vec<_> = SOURCES.iter().map(|source| source.name).collect();
+        let names: Vec<_> = SOURCES
+            .iter()
+            .flat_map(|source| source.names)
+            .copied()
+            .collect();
         bail!("nothing is called `{only}`; there are {}", names.join(", "));
     }
     if options.json {
