@@ -61,6 +61,11 @@ const STEPS: u32 = 120;
 /// What the shared slots may hold: every page that somebody ever wrote there.
 type Written = Rc<RefCell<BTreeMap<u32, BTreeSet<Vec<u8>>>>>;
 
+fn note(written: &Written, slot: u32, bytes: Vec<u8>) {
+    let mut slots = written.borrow_mut();
+    slots.entry(slot).or_default().insert(bytes);
+}
+
 /// A task that writes, reads and frees its own slots at random, and knows what
 /// each must hold, and now and then does so with a slot of all.
 async fn mix(task: Task, zram: Rc<Zram>, number: u32, seed: u64, written: Written) {
@@ -94,11 +99,7 @@ async fn mix(task: Task, zram: Rc<Zram>, number: u32, seed: u64, written: Writte
             6 => {
                 let page = any_page(&mut random);
                 let bytes = page.bytes().to_vec();
-                written
-                    .borrow_mut()
-                    .entry(shared)
-                    .or_default()
-                    .insert(bytes);
+                note(&written, shared, bytes);
                 // That it may fail is part of the mix.
                 let _ = zram_bio_write(&task, &zram, shared, &page).await;
             }

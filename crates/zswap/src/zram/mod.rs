@@ -27,9 +27,9 @@
 //! algorithms (which the split gives one stream per device), partial pages,
 //! levels and dictionaries, CPU hotplug, reset of the device. The design with
 //! local locks fails where the kernel's allocates once more outside the stream
-//! and compresses again. The kernels that freed a slot before compressing (from
-//! 6.15 until the fix of 2025, by which two writers of a slot could leak an
-//! object) are not distinguished from those that do it when the slot is changed.
+//! and compresses again. Kernels of 2025 that emptied a slot before compressing,
+//! by which two writers of one slot could leak an object, are not told from those
+//! that empty it when it is changed.
 //!
 //! ```
 //! use kernel_sim::{Machine, MachineConfig};
