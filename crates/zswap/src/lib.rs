@@ -21,6 +21,7 @@ mod probe;
 mod source;
 mod store;
 mod swap;
+mod zeromap;
 mod zswap;
 
 pub use acomp_ctx::AcompCtx;

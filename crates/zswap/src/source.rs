@@ -9,7 +9,7 @@
 /// ```
 #[must_use]
 pub fn source_of(file: &str) -> Option<&'static str> {
-    let (_, name) = file.rsplit_once("zswap/src/")?;
+    let name = file.strip_prefix("crates/zswap/src/")?;
     match name {
         "store.rs" => Some(include_str!("store.rs")),
         "load.rs" => Some(include_str!("load.rs")),

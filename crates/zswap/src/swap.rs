@@ -26,11 +26,11 @@ pub async fn swap_writeout(
         // The way to zswap and the reclaim around it are the same.
         let (before_ns, after_ns) = zswap.costs.store_outside();
         task.run_kernel(before_ns + after_ns).await;
-        zswap.zeromap.borrow_mut().insert(slot.0);
+        zswap.zeromap.borrow_mut().set(slot.0, true);
         task.probe(Probe::ZeromapSet as u16, slot.0);
         return Ok(());
     }
-    zswap.zeromap.borrow_mut().remove(&slot.0);
+    zswap.zeromap.borrow_mut().set(slot.0, false);
     zswap_store(task, zswap, slot, page).await
 }
 
@@ -45,7 +45,7 @@ pub async fn swap_read_folio(
     slot: SwapSlot,
     page: &mut Page,
 ) -> Result<(), LoadError> {
-    if zswap.zeromap.borrow().contains(&slot.0) {
+    if zswap.zeromap.borrow().contains(slot.0) {
         let (before_ns, after_ns) = zswap.costs.load_outside();
         task.run_kernel(before_ns + after_ns).await;
         page.bytes_mut().fill(0);
@@ -56,6 +56,6 @@ pub async fn swap_read_folio(
 
 /// Gives a swap slot up.
 pub fn swap_free(task: &Task, zswap: &Zswap, slot: SwapSlot) {
-    zswap.zeromap.borrow_mut().remove(&slot.0);
+    zswap.zeromap.borrow_mut().set(slot.0, false);
     zswap_invalidate(task, zswap, slot);
 }

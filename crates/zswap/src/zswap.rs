@@ -3,10 +3,10 @@
 use crate::acomp_ctx::AcompCtx;
 use crate::costs::Costs;
 use crate::design::Design;
+use crate::zeromap::Zeromap;
 use core::cell::{Cell, RefCell};
 use kernel_sim::{CpuId, Machine, Stream};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use zswap_mm::zsmalloc::ZsPoolError;
 use zswap_mm::{CodecMemo, CodecMemoOptions, Compressor, Failslab, PAGE_SIZE, SwapIndex, SwapSlot};
 use zswap_mm::{XarrayPer64M, ZsHandle, ZsPool, ZsPoolOptions};
@@ -60,7 +60,7 @@ pub struct Zswap {
     pub(crate) pool: RefCell<ZsPool>,
     pub(crate) index: RefCell<XarrayPer64M<ZswapEntry>>,
     pub(crate) codec: RefCell<CodecMemo>,
-    pub(crate) zeromap: RefCell<BTreeSet<u64>>,
+    pub(crate) zeromap: RefCell<Zeromap>,
     pub(crate) counters: Cell<Counters>,
     compress_times: RefCell<Stream>,
     decompress_times: RefCell<Stream>,
@@ -96,7 +96,7 @@ impl Zswap {
             pool: RefCell::new(pool),
             index: RefCell::new(XarrayPer64M::new(slots)),
             codec: RefCell::new(CodecMemo::new(codec, CodecMemoOptions::default())),
-            zeromap: RefCell::new(BTreeSet::new()),
+            zeromap: RefCell::new(Zeromap::new(slots)),
             counters: Cell::new(Counters::default()),
             compress_times: RefCell::new(Stream::new(seed, "compress")),
             decompress_times: RefCell::new(Stream::new(seed, "decompress")),
