@@ -8,7 +8,6 @@
 use crate::event::Event;
 use crate::ids::SiteId;
 use core::panic::Location;
-use std::collections::BTreeMap;
 
 /// Multiplier of the record hash: 2^64 divided by the golden ratio, odd.
 const HASH_MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -91,7 +90,9 @@ const CACHE_SLOTS: usize = 256;
 #[derive(Debug)]
 pub struct Sites {
     sites: Vec<Site>,
-    by_place: BTreeMap<(&'static str, u32), SiteId>,
+    /// File and line of each, as the compiler wrote them; only new ones are
+    /// looked for here.
+    places: Vec<(&'static str, u32)>,
     /// Remembers the number of a `Location` by its address. Only a shortcut:
     /// the same place may have several addresses.
     cache: Vec<(usize, SiteId)>,
@@ -105,7 +106,7 @@ impl Default for Sites {
         };
         Sites {
             sites: vec![start],
-            by_place: BTreeMap::new(),
+            places: vec![("", 0)],
             cache: vec![(0, Sites::START); CACHE_SLOTS],
         }
     }
@@ -130,18 +131,18 @@ impl Sites {
     }
 
     fn look_up(&mut self, place: &'static Location<'static>) -> SiteId {
-        let next = SiteId(u16::try_from(self.sites.len()).unwrap_or(u16::MAX));
-        let sites = &mut self.sites;
-        *self
-            .by_place
-            .entry((place.file(), place.line()))
-            .or_insert_with(|| {
-                sites.push(Site {
-                    file: place.file().replace('\\', "/"),
-                    line: place.line(),
-                });
-                next
-            })
+        let (file, line) = (place.file(), place.line());
+        let is_here = |known: &(&str, u32)| known.1 == line && known.0 == file;
+        let known = self.places.iter().position(is_here);
+        let index = known.unwrap_or_else(|| {
+            self.places.push((file, line));
+            self.sites.push(Site {
+                file: file.replace('\\', "/"),
+                line,
+            });
+            self.sites.len() - 1
+        });
+        SiteId(u16::try_from(index).unwrap_or(u16::MAX))
     }
 
     /// All sites met so far; the index is the [`SiteId`].

@@ -7,7 +7,7 @@ use crate::roster::Roster;
 use crate::workload::WorkProbe;
 use kernel_sim::{Acquired, CpuId, Event, EventKind, LockId, OutReason, SiteId, TaskId};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use zswap_paths::{ObjectPlace, Probe};
 
 /// Whether a task runs, and if not, why.
@@ -166,8 +166,9 @@ pub struct MachineState {
     pub tasks: Vec<TaskState>,
     /// The locks.
     pub locks: Vec<LockState>,
-    /// The zspages that hold objects, by class and number.
-    pub zspages: BTreeMap<(u8, u32), ZspageState>,
+    /// The zspages that hold objects, in the order of class and number. There
+    /// are some dozens: a list does, and copying it is what a player does most.
+    pub zspages: Vec<((u8, u32), ZspageState)>,
     /// One bit per swap slot: set when its page is in zswap.
     pub stored: Vec<u64>,
     /// Pages in zswap.
@@ -217,7 +218,7 @@ impl MachineState {
             cpus: vec![cpu; usize::from(roster.cpus)],
             tasks: vec![task; roster.tasks.len()],
             locks: vec![lock; roster.locks.len()],
-            zspages: BTreeMap::new(),
+            zspages: Vec::new(),
             stored: vec![0; words],
             stored_pages: 0,
         }
@@ -438,10 +439,15 @@ impl MachineState {
 
     fn apply_object(&mut self, place: ObjectPlace, used: bool) {
         let key = (place.class, place.zspage);
-        let zspage = self.zspages.entry(key).or_default();
+        let found = self.zspages.binary_search_by_key(&key, |&(key, _)| key);
+        let index = found.unwrap_or_else(|index| {
+            self.zspages.insert(index, (key, ZspageState::default()));
+            index
+        });
+        let zspage = &mut self.zspages[index].1;
         zspage.set(place.object, used);
         if zspage.in_use() == 0 {
-            self.zspages.remove(&key);
+            self.zspages.remove(index);
         }
     }
 

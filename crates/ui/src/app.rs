@@ -15,9 +15,10 @@ use crate::parts::timeline::{self, Gesture, timeline_view};
 use crate::parts::why::{self, why};
 use crate::protocol::SlimRead;
 use crate::session::Session;
+use crate::tag::{Tag, list, tag, with_class};
 use std::rc::Rc;
 use web_sys::{Event, KeyboardEvent};
-use yew::prelude::*;
+use yew::{Component, Context, Html, NodeRef};
 use zswap_lab::{Context as Design, Scenario, TaskId};
 use zswap_view::Frame;
 use zswap_view::scene::{self, Layout};
@@ -126,32 +127,32 @@ impl Component for App {
         let session = &self.session;
         let frame = session.frame().map(Rc::new);
         let link = ctx.link();
-        html! {
-            <>
-                { header(&header::Props {
-                    design: session.scenario.context,
-                    seed: session.seed,
-                    theme: self.theme,
-                    on_design: link.callback(Msg::Design),
-                    on_seed: link.callback(Msg::Seed),
-                    on_theme: link.callback(Msg::Theme),
-                }) }
-                { self.view_main(ctx, frame) }
-                { controls(&controls::Props {
-                    playing: session.playing,
-                    waiting: session.is_waiting(),
-                    at_ns: session.at_ns(),
-                    end_ns: session.end_ns(),
-                    speed: session.speed,
-                    marks: session.field.slowest_few(8),
-                    reached_ns: session.progress.at_ns,
-                    on_toggle: link.callback(|()| Msg::Toggle),
-                    on_step: link.callback(Msg::Step),
-                    on_seek: link.callback(Msg::Seek),
-                    on_speed: link.callback(Msg::Speed),
-                }) }
-            </>
-        }
+        list([
+            header(&header::Props {
+                design: session.scenario.context,
+                seed: session.seed,
+                theme: self.theme,
+                on_design: link.callback(Msg::Design),
+                on_seed: link.callback(Msg::Seed),
+                on_theme: link.callback(Msg::Theme),
+            })
+            .into(),
+            self.view_main(ctx, frame).into(),
+            controls(&controls::Props {
+                playing: session.playing,
+                waiting: session.is_waiting(),
+                at_ns: session.at_ns(),
+                end_ns: session.end_ns(),
+                speed: session.speed,
+                marks: session.field.slowest_few(8),
+                reached_ns: session.progress.at_ns,
+                on_toggle: link.callback(|()| Msg::Toggle),
+                on_step: link.callback(Msg::Step),
+                on_seek: link.callback(Msg::Seek),
+                on_speed: link.callback(Msg::Speed),
+            })
+            .into(),
+        ])
     }
 
     fn rendered(&mut self, ctx: &Context<Self>, is_first: bool) {
@@ -170,34 +171,33 @@ impl Component for App {
 
 impl App {
     /// The stage, the timeline and the dots.
-    fn view_figure(&self, ctx: &Context<Self>, frame: Option<&Frame>) -> Html {
+    fn view_figure(&self, ctx: &Context<Self>, frame: Option<&Frame>) -> Tag {
         let session = &self.session;
         let link = ctx.link();
-        html! {
-            <div class="figure">
-                { self.view_stage(frame) }
-                { timeline_view(&timeline::Props {
-                    surface: &self.timeline,
-                    timelines: &session.timelines(),
-                    view: session.view,
-                    at_ns: session.at_ns(),
-                    read: session.read_shown(),
-                    frame,
-                    on_gesture: link.callback(Msg::Gesture),
-                }) }
-                { reads_view(&reads::Props {
-                    surface: &self.reads,
-                    cells: &self.dots,
-                    count: session.field.count(),
-                    slow: session.field.slow(),
-                    slowest: session.field.slowest_few(5),
-                    progress: &session.progress,
-                    at_ns: session.at_ns(),
-                    on_open: link.callback(Msg::Open),
-                    on_seek: link.callback(Msg::Seek),
-                }) }
-            </div>
-        }
+        let timeline = timeline_view(&timeline::Props {
+            surface: &self.timeline,
+            timelines: &session.timelines(),
+            view: session.view,
+            at_ns: session.at_ns(),
+            read: session.read_shown(),
+            frame,
+            on_gesture: link.callback(Msg::Gesture),
+        });
+        let reads = reads_view(&reads::Props {
+            surface: &self.reads,
+            cells: &self.dots,
+            count: session.field.count(),
+            slow: session.field.slow(),
+            slowest: session.field.slowest_few(5),
+            progress: &session.progress,
+            at_ns: session.at_ns(),
+            on_open: link.callback(Msg::Open),
+            on_seek: link.callback(Msg::Seek),
+        });
+        with_class("div", "figure")
+            .maybe(self.view_stage(frame))
+            .child(timeline)
+            .child(reads)
     }
 
     /// Starts the session's run in a worker that is not busy with another.
@@ -288,58 +288,50 @@ impl App {
         true
     }
 
-    fn view_main(&self, ctx: &Context<Self>, frame: Option<Rc<Frame>>) -> Html {
+    fn view_main(&self, ctx: &Context<Self>, frame: Option<Rc<Frame>>) -> Tag {
         let session = &self.session;
-        let link = ctx.link();
-        html! {
-            <main data-at-ns={session.at_ns().to_string()}
-                data-run={session.run.to_string()}
-                data-seed={session.seed.to_string()}
-                data-context={session.scenario.context.name()}
-                data-playing={session.playing.to_string()}
-                data-waiting={session.is_waiting().to_string()}
-                data-searching={session.is_searching().to_string()}
-                data-window={session.window().map(|window| window.to_string())}
-                data-position={session.player().map(|player| player.position().to_string())}
-                data-reads={session.field.count().to_string()}
-                data-trace-hash={session.progress.trace_hash.map(|hash| format!("{hash:016x}"))}
-                data-state-hash={self.state_hash()}
-                data-frame-hash={self.frame_hash(frame.as_deref())}>
-                if let Some(words) = &session.failure {
-                    <div class="failure" role="alert">
-                        <strong>{"The model has stopped."}</strong>
-                        {" "}{words}{". Load the page again; if that does not help, try another browser."}
-                    </div>
-                }
-                if frame.is_some() || session.failure.is_none() {
-                    { story(&story::Props {
-                        design: session.scenario.context,
-                        frame: frame.clone(),
-                        searching: session.is_searching(),
-                        slowest: session.field.slowest(),
-                        on_open: link.callback(Msg::Open),
-                    }) }
-                }
-                { self.view_figure(ctx, frame.as_deref()) }
-                <aside class="reasons">
-                    { self.view_reasons(ctx, frame) }
-                </aside>
-            </main>
-        }
+        let story = (frame.is_some() || session.failure.is_none()).then(|| {
+            story(&story::Props {
+                design: session.scenario.context,
+                frame: frame.clone(),
+                searching: session.is_searching(),
+                slowest: session.field.slowest(),
+                on_open: ctx.link().callback(Msg::Open),
+            })
+        });
+        let window = session.window().map(|window| window.to_string());
+        let position = session.player().map(|player| player.position().to_string());
+        let hash = session.progress.trace_hash;
+        // What is shown, in numbers, for tests.
+        tag("main")
+            .set("data-at-ns", session.at_ns().to_string())
+            .set("data-run", session.run.to_string())
+            .set("data-seed", session.seed.to_string())
+            .set("data-context", session.scenario.context.name())
+            .set("data-playing", session.playing.to_string())
+            .set("data-waiting", session.is_waiting().to_string())
+            .set("data-searching", session.is_searching().to_string())
+            .set_some("data-window", window)
+            .set_some("data-position", position)
+            .set("data-reads", session.field.count().to_string())
+            .set_some("data-trace-hash", hash.map(|hash| format!("{hash:016x}")))
+            .set_some("data-state-hash", self.state_hash())
+            .set_some("data-frame-hash", self.frame_hash(frame.as_deref()))
+            .maybe(session.failure.as_deref().map(failure))
+            .maybe(story)
+            .child(self.view_figure(ctx, frame.as_deref()))
+            .child(with_class("aside", "reasons").child(self.view_reasons(ctx, frame)))
     }
 
-    fn view_stage(&self, frame: Option<&Frame>) -> Html {
+    fn view_stage(&self, frame: Option<&Frame>) -> Option<Tag> {
         let roster = self
             .session
             .player()
             .map(|player| &player.recording().roster);
         let (Some(frame), Some(roster)) = (frame, roster) else {
             let is_coming = self.session.failure.is_none();
-            return html! {
-                if is_coming {
-                    <p class="stage pending">{"The model starts."}</p>
-                }
-            };
+            let starts = || with_class("p", "stage pending").text("The model starts.");
+            return is_coming.then(starts);
         };
         let layout = if self.is_narrow {
             Layout::Narrow
@@ -348,27 +340,21 @@ impl App {
         };
         let scene = scene::stage(roster, frame, layout);
         let is_still = self.session.playing && self.session.speed.is_fast();
-        stage_view(&self.stage, &scene, is_still)
+        Some(stage_view(&self.stage, &scene, is_still))
     }
 
     fn view_reasons(&self, ctx: &Context<Self>, frame: Option<Rc<Frame>>) -> Html {
-        let Some(frame) = frame else {
-            return html! {};
+        let subject = frame.as_ref().and_then(|frame| self.session.subject(frame));
+        let (Some(frame), Some(subject)) = (frame, subject) else {
+            return Html::default();
         };
-        let Some(subject) = self.session.subject(&frame) else {
-            return html! {};
-        };
-        html! {
-            <>
-                { why(&why::Props {
-                    links: self.session.why(subject),
-                    subject,
-                    frame: &frame,
-                    on_select: ctx.link().callback(Msg::Select),
-                }) }
-                { code(&frame, subject) }
-            </>
-        }
+        let why = why(&why::Props {
+            links: self.session.why(subject),
+            subject,
+            frame: &frame,
+            on_select: ctx.link().callback(Msg::Select),
+        });
+        list([why, code(&frame, subject).into()])
     }
 
     /// A hash of the machine's state, for tests; only while nothing moves.
@@ -386,6 +372,16 @@ impl App {
 fn is_narrow() -> bool {
     let width = dom::window().and_then(|window| window.inner_width().ok()?.as_f64());
     width.is_some_and(|width| width < 720.0)
+}
+
+/// That the model has stopped, and why.
+fn failure(words: &str) -> Tag {
+    with_class("div", "failure")
+        .set("role", "alert")
+        .child(tag("strong").text("The model has stopped."))
+        .text(format!(
+            " {words}. Load the page again; if that does not help, try another browser."
+        ))
 }
 
 fn listeners(ctx: &Context<App>) -> Vec<Listener> {

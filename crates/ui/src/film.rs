@@ -6,7 +6,6 @@
 //! 2. The end of a window and the start of the next are the same moment.
 
 use crate::protocol::WINDOW_NS;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use zswap_lab::{Player, Recording};
 use zswap_view::timeline::Timeline;
@@ -16,6 +15,7 @@ const KEPT: usize = 64;
 
 /// A window that is here.
 struct Reel {
+    number: u64,
     player: Player,
     timeline: Rc<Timeline>,
 }
@@ -23,7 +23,8 @@ struct Reel {
 /// The windows that are here.
 #[derive(Default)]
 pub struct Film {
-    reels: BTreeMap<u64, Reel>,
+    /// In the order of their numbers.
+    reels: Vec<Reel>,
     /// The window that was last sought.
     current: Option<u64>,
 }
@@ -40,32 +41,46 @@ impl Film {
     pub fn insert(&mut self, number: u64, recording: Recording, centre: u64) {
         let timeline = Rc::new(Timeline::of(&recording));
         let player = Player::new(recording);
-        self.reels.insert(number, Reel { player, timeline });
+        let reel = Reel {
+            number,
+            player,
+            timeline,
+        };
+        match self.find(number) {
+            Ok(index) => self.reels[index] = reel,
+            Err(index) => self.reels.insert(index, reel),
+        }
         while self.reels.len() > KEPT {
+            let numbers = self.reels.iter().map(|reel| reel.number).enumerate();
             // What is on show stays until there is something else to show.
-            let others = self
-                .reels
-                .keys()
-                .copied()
-                .filter(|&other| Some(other) != self.current);
-            let far = others.max_by_key(|other| other.abs_diff(centre));
+            let others = numbers.filter(|&(_, other)| Some(other) != self.current);
+            let far = others.max_by_key(|(_, other)| other.abs_diff(centre));
             match far {
-                Some(far) => self.reels.remove(&far),
+                Some((index, _)) => self.reels.remove(index),
                 None => break,
             };
         }
     }
 
+    /// The index of a window, or else where it would have to be.
+    fn find(&self, number: u64) -> Result<usize, usize> {
+        self.reels.binary_search_by_key(&number, |reel| reel.number)
+    }
+
+    fn player_of(&mut self, number: u64) -> Option<&mut Player> {
+        let index = self.find(number).ok()?;
+        Some(&mut self.reels[index].player)
+    }
+
     /// Whether a window is here.
     pub fn has(&self, number: u64) -> bool {
-        self.reels.contains_key(&number)
+        self.find(number).is_ok()
     }
 
     /// The player of the current window.
     pub fn player(&self) -> Option<&Player> {
-        self.current
-            .and_then(|number| self.reels.get(&number))
-            .map(|reel| &reel.player)
+        let index = self.find(self.current?).ok()?;
+        Some(&self.reels[index].player)
     }
 
     /// The current window.
@@ -77,10 +92,10 @@ impl Film {
     /// whether its window is here.
     pub fn seek_ns(&mut self, at_ns: u64) -> bool {
         let number = window_of(at_ns);
-        let Some(reel) = self.reels.get_mut(&number) else {
+        let Some(player) = self.player_of(number) else {
             return false;
         };
-        reel.player.seek_ns(at_ns);
+        player.seek_ns(at_ns);
         self.current = Some(number);
         true
     }
@@ -89,7 +104,7 @@ impl Film {
     /// window that this leads to is not here.
     pub fn step(&mut self, is_forward: bool) -> Option<u64> {
         let number = self.current?;
-        let player = &mut self.reels.get_mut(&number)?.player;
+        let player = self.player_of(number)?;
         let (position, last) = (player.position(), player.recording().events.len());
         if is_forward && position < last {
             return Some(player.step(1));
@@ -102,24 +117,26 @@ impl Film {
         } else {
             number.checked_sub(1)?
         };
-        let player = &mut self.reels.get_mut(&next)?.player;
+        let player = self.player_of(next)?;
         let records = player.recording().events.len();
         player.seek(if is_forward {
             1
         } else {
             records.saturating_sub(1)
         });
+        let at_ns = player.step(0);
         self.current = Some(next);
-        Some(player.step(0))
+        Some(at_ns)
     }
 
     /// The timelines of the windows that overlap a stretch of time.
     pub fn timelines(&self, from_ns: u64, to_ns: u64) -> Vec<Rc<Timeline>> {
         let range = window_of(from_ns)..=window_of(to_ns).max(window_of(from_ns));
-        self.reels
-            .range(range)
-            .map(|(_, reel)| Rc::clone(&reel.timeline))
-            .collect()
+        let shown = self
+            .reels
+            .iter()
+            .filter(|reel| range.contains(&reel.number));
+        shown.map(|reel| Rc::clone(&reel.timeline)).collect()
     }
 }
 

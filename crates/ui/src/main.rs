@@ -21,6 +21,7 @@ mod parts;
 mod protocol;
 mod replays;
 mod session;
+mod tag;
 mod worker;
 
 use wasm_bindgen::JsCast;

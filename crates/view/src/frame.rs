@@ -543,7 +543,7 @@ fn status_in_words(roster: &Roster, task: &TaskState, status: Status) -> String 
 }
 
 fn pool_frame(roster: &Roster, state: &MachineState) -> PoolFrame {
-    let zspages = state.zspages.iter().map(|(&(class, number), zspage)| {
+    let zspages = state.zspages.iter().map(|&((class, number), ref zspage)| {
         let size = size_class(class);
         ZspageFrame {
             class,

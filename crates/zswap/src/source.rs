@@ -9,7 +9,7 @@
 /// ```
 #[must_use]
 pub fn source_of(file: &str) -> Option<&'static str> {
-    let (_, name) = file.rsplit_once("zswap/src/")?;
+    let name = file.strip_prefix("crates/zswap/src/")?;
     match name {
         "acomp_ctx.rs" => Some(include_str!("acomp_ctx.rs")),
         "compress.rs" => Some(include_str!("compress.rs")),

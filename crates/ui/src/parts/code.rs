@@ -1,6 +1,8 @@
 //! The code that runs: the path source around the lines that tasks are at.
 
-use yew::prelude::*;
+use crate::tag::{Tag, class_if, list, tag, with_class};
+use yew::Html;
+use yew::virtual_dom::VText;
 use zswap_lab::{TaskId, source_of};
 use zswap_view::scene::role_class;
 use zswap_view::{Frame, TaskFrame, sort_few};
@@ -19,17 +21,14 @@ struct Place {
 }
 
 /// The code pane: the line of the task `subject` comes first.
-pub fn code(frame: &Frame, subject: TaskId) -> Html {
+pub fn code(frame: &Frame, subject: TaskId) -> Tag {
     let places = places(frame, subject);
-    html! {
-        <section class="code" aria-label="The code that runs">
-            <h2>{"The code that runs"}</h2>
-            if places.is_empty() {
-                <p>{"None of these tasks is in zswap's code now."}</p>
-            }
-            { for places.iter().map(|place| draw_place(frame, place, subject)) }
-        </section>
-    }
+    let nowhere = || tag("p").text("None of these tasks is in zswap's code now.");
+    with_class("section", "code")
+        .set("aria-label", "The code that runs")
+        .child(tag("h2").text("The code that runs"))
+        .maybe(places.is_empty().then(nowhere))
+        .children(places.iter().map(|place| draw_place(frame, place, subject)))
 }
 
 /// The places to show: that of the subject, then that of an alarm's owner, then
@@ -66,7 +65,7 @@ fn places(frame: &Frame, subject: TaskId) -> Vec<Place> {
     places
 }
 
-fn draw_place(frame: &Frame, place: &Place, subject: TaskId) -> Html {
+fn draw_place(frame: &Frame, place: &Place, subject: TaskId) -> Tag {
     let source = source_of(&place.file).unwrap_or_default();
     let name = place.file.rsplit('/').next().unwrap_or_default();
     let skipped = place.from as usize - 1;
@@ -77,60 +76,60 @@ fn draw_place(frame: &Frame, place: &Place, subject: TaskId) -> Html {
         .map(|line| line.len() - line.trim_start().len())
         .min()
         .unwrap_or(0);
-    html! {
-        <figure>
-            <figcaption>{name}</figcaption>
-            <div class="listing" tabindex="0" role="region" aria-label={format!("Source of {name}")}>
-                { for (place.from..).zip(lines).map(|(number, line)| {
-                    draw_line(frame, place, subject, number, line.get(indent..).unwrap_or_default())
-                }) }
-            </div>
-        </figure>
-    }
+    let lines = (place.from..).zip(lines).map(|(number, line)| {
+        let line = line.get(indent..).unwrap_or_default();
+        draw_line(frame, place, subject, number, line)
+    });
+    let listing = with_class("div", "listing")
+        .set("tabindex", "0")
+        .set("role", "region")
+        .set("aria-label", format!("Source of {name}"))
+        .children(lines);
+    let name = name.to_owned();
+    tag("figure")
+        .child(tag("figcaption").text(name))
+        .child(listing)
 }
 
 /// The tasks at a line, the subject first, then those of an alarm; of many the
 /// rest as a number.
-fn markers(mut here: Vec<&TaskFrame>, subject: TaskId) -> Html {
+fn markers(mut here: Vec<&TaskFrame>, subject: TaskId) -> Tag {
     sort_few(&mut here, |task| (task.id != subject, !task.alarm));
     let shown = if here.len() > 2 { 1 } else { 2 };
     let rest = here.len().saturating_sub(shown);
     let names: Vec<&str> = here.iter().map(|task| task.name.as_str()).collect();
-    html! {
-        <span title={names.join(", ")}>
-            { for here.iter().take(shown).map(|task| {
-                let alarm = task.alarm.then_some("alarm");
-                html! {
-                    <span class={classes!("marker", role_class(task.role), alarm)}>
-                        {task.label.clone()}
-                    </span>
-                }
-            }) }
-            if rest > 0 {
-                <span class="more">{format!("+{rest}")}</span>
-            }
-        </span>
-    }
+    let marker = |task: &&TaskFrame| {
+        let alarm = class_if(task.alarm, "alarm");
+        let marker = tag("span").class(&["marker", role_class(task.role), alarm]);
+        marker.text(task.label.clone())
+    };
+    let more = || with_class("span", "more").text(format!("+{rest}"));
+    tag("span")
+        .set("title", names.join(", "))
+        .children(here.iter().take(shown).map(marker))
+        .maybe((rest > 0).then(more))
 }
 
-fn draw_line(frame: &Frame, place: &Place, subject: TaskId, number: u32, line: &str) -> Html {
+fn draw_line(frame: &Frame, place: &Place, subject: TaskId, number: u32, line: &str) -> Tag {
     let is_here = |task: &&TaskFrame| {
         task.line
             .as_ref()
             .is_some_and(|at| at.line == number && at.file == place.file)
     };
     let here: Vec<&TaskFrame> = frame.tasks.iter().filter(is_here).collect();
-    let marked = (!here.is_empty()).then_some("marked");
-    html! {
-        <div class={classes!("line", marked)}>
-            <span class="markers">{ markers(here, subject) }</span>
-            <span class="number">{number}</span>
-            <code>{ for words(line).map(|(class, word)| match class {
-                Some(class) => html! { <span {class}>{word}</span> },
-                None => html! { {word} },
-            }) }</code>
-        </div>
-    }
+    let marked = class_if(!here.is_empty(), "marked");
+    let words = words(line).map(|(class, word)| {
+        let word = word.to_owned();
+        match class {
+            Some(class) => with_class("span", class).text(word).into(),
+            None => Html::from(VText::new(word)),
+        }
+    });
+    tag("div")
+        .class(&["line", marked])
+        .child(with_class("span", "markers").child(markers(here, subject)))
+        .child(with_class("span", "number").text(number.to_string()))
+        .child(tag("code").child(list(words)))
 }
 
 const KEYWORDS: [&str; 18] = [
@@ -141,11 +140,12 @@ const KEYWORDS: [&str; 18] = [
 /// A line in parts, each with its class. A comment runs to the end; words are
 /// told apart by a list.
 fn words(line: &str) -> impl Iterator<Item = (Option<&'static str>, &str)> {
-    let (code, comment) = match line.find("//") {
+    let comment = line.as_bytes().windows(2).position(|two| two == b"//");
+    let (code, comment) = match comment {
         Some(at) => line.split_at(at),
         None => (line, ""),
     };
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut parts = Vec::new();
     let mut rest = code;
     while let Some(first) = rest.chars().next() {

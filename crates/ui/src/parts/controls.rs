@@ -3,8 +3,9 @@
 use crate::clock::{STEPS, Speed};
 use crate::parts::axis::percent;
 use crate::protocol::SlimRead;
+use crate::tag::{Tag, button, tag, with_class};
 use web_sys::HtmlInputElement;
-use yew::prelude::*;
+use yew::{Callback, InputEvent, TargetCast};
 use zswap_view::scene::units::moment;
 
 /// What the bar shows and tells.
@@ -37,7 +38,7 @@ pub struct Props {
 const GRAIN_NS: u64 = 100_000;
 
 /// The bar at the foot of the page.
-pub fn controls(props: &Props) -> Html {
+pub fn controls(props: &Props) -> Tag {
     let (symbol, words) = match props.playing {
         true => ("❚❚", "Pause"),
         false => ("▶", "Play"),
@@ -47,66 +48,93 @@ pub fn controls(props: &Props) -> Html {
         (true, _) => "playing",
         (false, _) => "paused",
     };
-    html! {
-        <footer class="controls" aria-label="Time">
-            <div class="steps">
-                <button type="button" class="step" aria-label="Step back" title="Step back: , or ←"
-                    onclick={props.on_step.reform(|_: MouseEvent| false)}>{"◂"}<span>{" step"}</span></button>
-                <button type="button" class="play" aria-label={words} title="Space"
-                    onclick={props.on_toggle.reform(|_: MouseEvent| ())}>
-                    <span aria-hidden="true">{symbol}</span>
-                </button>
-                <button type="button" class="step" aria-label="Step forward" title="Step forward: . or →"
-                    onclick={props.on_step.reform(|_: MouseEvent| true)}><span>{"step "}</span>{"▸"}</button>
-            </div>
-            <output class="now" role="status" aria-label="Time shown">
-                <span class="moment">{moment(props.at_ns)}</span>
-                <span class="state">{status}</span>
-            </output>
-            { scrubber(props) }
-            { speed(props) }
-        </footer>
-    }
+    let step = |label, title, is_forward| {
+        let on_click = props.on_step.reform(move |_| is_forward);
+        button(label, on_click)
+            .set("class", "step")
+            .set("title", title)
+    };
+    let back = step("Step back", "Step back: , or ←", false)
+        .text("◂")
+        .child(tag("span").text(" step"));
+    let play = button(words, props.on_toggle.reform(|_| ()))
+        .set("class", "play")
+        .set("title", "Space")
+        .child(tag("span").set("aria-hidden", "true").text(symbol));
+    let forward = step("Step forward", "Step forward: . or →", true)
+        .child(tag("span").text("step "))
+        .text("▸");
+    let steps = with_class("div", "steps");
+    let now = with_class("output", "now")
+        .set("role", "status")
+        .set("aria-label", "Time shown")
+        .child(with_class("span", "moment").text(moment(props.at_ns)))
+        .child(with_class("span", "state").text(status));
+    with_class("footer", "controls")
+        .set("aria-label", "Time")
+        .child(steps.child(back).child(play).child(forward))
+        .child(now)
+        .child(scrubber(props))
+        .child(speed(props))
 }
 
-fn scrubber(props: &Props) -> Html {
-    let on_seek = props.on_seek.clone();
-    let input = Callback::from(move |event: InputEvent| {
-        let input: HtmlInputElement = event.target_unchecked_into();
-        on_seek.emit((input.value_as_number() * GRAIN_NS as f64) as u64);
-    });
+fn scrubber(props: &Props) -> Tag {
     let share = |ns: u64| percent(ns as f64, 0.0, props.end_ns as f64);
     let mark = |read: &SlimRead| {
         let x = share(read.begin_ns);
-        html! { <line class="mark" x1={x.clone()} x2={x} y1="2" y2="22" /> }
+        with_class("line", "mark")
+            .set("x1", x.clone())
+            .set("x2", x)
+            .set("y1", "2")
+            .set("y2", "22")
     };
-    html! {
-        <div class="scrub">
-            <svg aria-hidden="true">
-                <rect class="track" x="0" y="10" width="100%" height="4" rx="2" />
-                <rect class="reached" x="0" y="10" width={share(props.reached_ns)} height="4" rx="2" />
-                { for props.marks.iter().map(mark) }
-            </svg>
-            <input type="range" aria-label="Moment of the run" min="0"
-                max={(props.end_ns / GRAIN_NS).to_string()} step="1"
-                value={(props.at_ns / GRAIN_NS).to_string()}
-                aria-valuetext={moment(props.at_ns)} oninput={input} />
-        </div>
-    }
+    let bar = |class, width: String| {
+        with_class("rect", class)
+            .set("x", "0")
+            .set("y", "10")
+            .set("width", width)
+            .set("height", "4")
+            .set("rx", "2")
+    };
+    let picture = tag("svg")
+        .set("aria-hidden", "true")
+        .child(bar("track", "100%".to_owned()))
+        .child(bar("reached", share(props.reached_ns)))
+        .children(props.marks.iter().map(mark));
+    let on_seek = props.on_seek.reform(|value| value * GRAIN_NS);
+    let steps = (props.at_ns / GRAIN_NS, props.end_ns / GRAIN_NS);
+    let words = moment(props.at_ns);
+    with_class("div", "scrub").child(picture).child(slider(
+        "Moment of the run",
+        steps,
+        words,
+        on_seek,
+    ))
 }
 
-fn speed(props: &Props) -> Html {
-    let on_speed = props.on_speed.clone();
-    let input = Callback::from(move |event: InputEvent| {
+fn speed(props: &Props) -> Tag {
+    let on_speed = props.on_speed.reform(|value| value as u32);
+    let steps = (props.speed.step().into(), STEPS.into());
+    let words = props.speed.words();
+    with_class("label", "speed")
+        .child(with_class("span", "words").text(words.clone()))
+        .child(slider("Speed", steps, words, on_speed))
+}
+
+/// A slider at one of so many steps from 0.
+fn slider(label: &'static str, steps: (u64, u64), words: String, on_input: Callback<u64>) -> Tag {
+    let (at, last) = steps;
+    let value = |event: InputEvent| {
         let input: HtmlInputElement = event.target_unchecked_into();
-        on_speed.emit(input.value_as_number() as u32);
-    });
-    html! {
-        <label class="speed">
-            <span class="words">{props.speed.words()}</span>
-            <input type="range" aria-label="Speed" min="0" max={STEPS.to_string()} step="1"
-                value={props.speed.step().to_string()} aria-valuetext={props.speed.words()}
-                oninput={input} />
-        </label>
-    }
+        input.value_as_number() as u64
+    };
+    tag("input")
+        .set("type", "range")
+        .set("aria-label", label)
+        .set("min", "0")
+        .set("max", last.to_string())
+        .set("step", "1")
+        .value(at.to_string())
+        .set("aria-valuetext", words)
+        .on_input(on_input.reform(value))
 }

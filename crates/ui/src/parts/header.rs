@@ -1,8 +1,9 @@
 //! The head of the page: its name, the design, the seed, and the colours.
 
 use crate::dom;
+use crate::tag::{Tag, tag, with_class};
 use web_sys::HtmlInputElement;
-use yew::prelude::*;
+use yew::{Callback, Event, TargetCast};
 use zswap_lab::Context as Design;
 use zswap_view::scene::Theme;
 
@@ -104,7 +105,7 @@ pub fn design_name(design: Design) -> &'static str {
 }
 
 /// The head of the page.
-pub fn header(props: &Props) -> Html {
+pub fn header(props: &Props) -> Tag {
     let on_seed = props.on_seed.clone();
     let current = props.seed;
     let change = Callback::from(move |event: Event| {
@@ -115,30 +116,42 @@ pub fn header(props: &Props) -> Html {
             Err(_) => input.set_value(&current.to_string()),
         }
     });
-    html! {
-        <header>
-            <strong class="brand">{"Zswap Explainer"}</strong>
-            <fieldset class="segmented designs">
-                <legend>{"Design of the lock"}</legend>
-                { for Design::ALL.into_iter().map(|design| choice(
-                    "design", design.name(), design_name(design), design == props.design,
-                    props.on_design.reform(move |()| design),
-                )) }
-            </fieldset>
-            <label class="seed">
-                <span>{"Seed"}</span>
-                <input type="text" inputmode="numeric" size="5" autocomplete="off" name="seed"
-                    value={props.seed.to_string()} onchange={change} />
-            </label>
-            <fieldset class="segmented themes">
-                <legend>{"Colours"}</legend>
-                { for ThemeChoice::ALL.into_iter().map(|theme| choice(
-                    "theme", theme.name(), theme_name(theme), theme == props.theme,
-                    props.on_theme.reform(move |()| theme),
-                )) }
-            </fieldset>
-        </header>
-    }
+    let designs = Design::ALL.map(|design| {
+        let choose = props.on_design.reform(move |_| design);
+        let input = choice("design", design.name(), design == props.design, choose);
+        (input, design_name(design))
+    });
+    let themes = ThemeChoice::ALL.map(|theme| {
+        let choose = props.on_theme.reform(move |_| theme);
+        let input = choice("theme", theme.name(), theme == props.theme, choose);
+        (input, theme_name(theme))
+    });
+    let seed = tag("input")
+        .set("type", "text")
+        .set("inputmode", "numeric")
+        .set("size", "5")
+        .set("autocomplete", "off")
+        .set("name", "seed")
+        .value(props.seed.to_string())
+        .on_change(change);
+    tag("header")
+        .child(with_class("strong", "brand").text("Zswap Explainer"))
+        .child(segmented("designs", "Design of the lock", designs))
+        .child(
+            with_class("label", "seed")
+                .child(tag("span").text("Seed"))
+                .child(seed),
+        )
+        .child(segmented("themes", "Colours", themes))
+}
+
+/// Radio buttons that look like the segments of one thing.
+fn segmented(class: &str, legend: &'static str, choices: [(Tag, &'static str); 3]) -> Tag {
+    let labelled = |(input, words)| tag("label").child(input).child(tag("span").text(words));
+    tag("fieldset")
+        .class(&["segmented", class])
+        .child(tag("legend").text(legend))
+        .children(choices.map(labelled))
 }
 
 fn theme_name(theme: ThemeChoice) -> &'static str {
@@ -149,18 +162,17 @@ fn theme_name(theme: ThemeChoice) -> &'static str {
     }
 }
 
-/// One of several, as a radio button that looks like a segment.
+/// The radio button of one of several.
 fn choice(
     group: &'static str,
     value: &'static str,
-    words: &'static str,
-    checked: bool,
-    choose: Callback<()>,
-) -> Html {
-    html! {
-        <label>
-            <input type="radio" name={group} {value} {checked} onchange={choose.reform(|_: Event| ())} />
-            <span>{words}</span>
-        </label>
-    }
+    is_checked: bool,
+    choose: Callback<Event>,
+) -> Tag {
+    tag("input")
+        .set("type", "radio")
+        .set("name", group)
+        .value(value.to_owned())
+        .checked(is_checked)
+        .on_change(choose)
 }

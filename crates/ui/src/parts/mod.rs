@@ -11,11 +11,12 @@ pub mod story;
 pub mod timeline;
 pub mod why;
 
-use yew::prelude::*;
+use crate::tag::{Tag, tag};
 use zswap_lab::Role;
 
 /// The sign of a role: its shape in its colour.
-pub fn sign(role: Role, label: &str) -> Html {
+pub fn sign(role: Role, label: &str) -> Tag {
     let shape = zswap_view::scene::role_class(role);
-    html! { <span class={classes!("sign", shape)} aria-hidden="true">{label}</span> }
+    let sign = tag("span").class(&["sign", shape]);
+    sign.set("aria-hidden", "true").text(label.to_owned())
 }

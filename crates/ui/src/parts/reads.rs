@@ -4,9 +4,10 @@ use crate::field::{Field, HIGHEST_NS, SLOW_NS, height};
 use crate::paint;
 use crate::parts::axis::{percent, percent_of};
 use crate::protocol::{Progress, SlimRead};
+use crate::tag::{Tag, tag, with_class};
 use std::rc::Rc;
 use web_sys::{HtmlCanvasElement, HtmlElement};
-use yew::prelude::*;
+use yew::{Callback, MouseEvent, NodeRef};
 use zswap_view::in_words_ns;
 use zswap_view::scene::Theme;
 use zswap_view::scene::units::{count, fixed};
@@ -100,33 +101,39 @@ pub struct Props<'a> {
 }
 
 /// The dots with their axis, and the words.
-pub fn reads_view(props: &Props<'_>) -> Html {
+pub fn reads_view(props: &Props<'_>) -> Tag {
     let Surface { canvas, frame, .. } = props.surface;
-    html! {
-        <section class="reads" aria-label="All reads">
-            <h2>{"Every read of the run"}<small>{"each dot is a read; higher took longer, ten times per line"}</small></h2>
-            <div class="dots">
-                <ul aria-hidden="true">{ for LINES.iter().rev().map(|&(_, words)| html! { <li>{words}</li> }) }</ul>
-                <div class="surface" ref={frame.clone()} onclick={clicked(props)}>
-                    <canvas ref={canvas.clone()}></canvas>
-                    { overlay(props) }
-                </div>
-            </div>
-            <p class="sum">{sum(props)}</p>
-            <div class="jumps" role="group" aria-label="The slowest reads">
-                { for props.slowest.iter().map(|&read| {
-                    let open = props.on_open.reform(move |_: MouseEvent| read);
-                    let at_s = fixed(read.begin_ns as f64 / 1e9, 2);
-                    html! {
-                        <button type="button" onclick={open} data-begin-ns={read.begin_ns.to_string()}
-                            data-latency-ns={read.latency_ns.to_string()}>
-                            <b>{in_words_ns(read.latency_ns)}</b>{format!(" at {at_s} s")}
-                        </button>
-                    }
-                }) }
-            </div>
-        </section>
-    }
+    let scale = LINES.iter().rev().map(|&(_, words)| tag("li").text(words));
+    let surface = with_class("div", "surface")
+        .at(frame)
+        .on_click(clicked(props))
+        .child(tag("canvas").at(canvas))
+        .child(overlay(props));
+    let jump = |&read: &SlimRead| {
+        let at_s = fixed(read.begin_ns as f64 / 1e9, 2);
+        tag("button")
+            .set("type", "button")
+            .set("data-begin-ns", read.begin_ns.to_string())
+            .set("data-latency-ns", read.latency_ns.to_string())
+            .on_click(props.on_open.reform(move |_| read))
+            .child(tag("b").text(in_words_ns(read.latency_ns)))
+            .text(format!(" at {at_s} s"))
+    };
+    let hint = "each dot is a read; higher took longer, ten times per line";
+    let title = tag("h2").text("Every read of the run");
+    let dots = with_class("div", "dots")
+        .child(tag("ul").set("aria-hidden", "true").children(scale))
+        .child(surface);
+    let jumps = with_class("div", "jumps")
+        .set("role", "group")
+        .set("aria-label", "The slowest reads")
+        .children(props.slowest.iter().map(jump));
+    with_class("section", "reads")
+        .set("aria-label", "All reads")
+        .child(title.child(tag("small").text(hint)))
+        .child(dots)
+        .child(with_class("p", "sum").text(sum(props)))
+        .child(jumps)
 }
 
 /// The lines of the scale, from the bottom.
@@ -165,30 +172,46 @@ fn clicked(props: &Props<'_>) -> Callback<MouseEvent> {
 }
 
 /// Lines, cursor, and a ring around the slowest read.
-fn overlay(props: &Props<'_>) -> Html {
+fn overlay(props: &Props<'_>) -> Tag {
     let end = props.cells.end_ns as f64;
     let y = |ns: f64| percent_of(1.0 - height(ns));
     let cursor = percent(props.at_ns as f64, 0.0, end);
-    html! {
-        <svg class="overlay" aria-hidden="true">
-            { for LINES.iter().map(|&(ns, _)| html! {
-                <line class="grid" x1="0" x2="100%" y1={y(ns)} y2={y(ns)} />
-            }) }
-            <line class="cursor" x1={cursor.clone()} x2={cursor} y1="0" y2="100%" />
-            { for props.slowest.first().map(|read| {
-                let share = read.begin_ns as f64 / end.max(1.0);
-                let x = percent(read.begin_ns as f64, 0.0, end);
-                let (anchor, shift) = if share > 0.6 { ("end", "-11") } else { ("start", "11") };
-                let at = y((read.latency_ns as f64).min(HIGHEST_NS));
-                html! { <>
-                    <circle class="ring" cx={x.clone()} cy={at.clone()} r="6.5" />
-                    <text class="label" {x} y={at} dx={shift} dy="4" text-anchor={anchor}>
-                        {format!("slowest: {}", in_words_ns(read.latency_ns))}
-                    </text>
-                </> }
-            }) }
-        </svg>
-    }
+    let line = |class, x: (String, String), y: (String, String)| {
+        with_class("line", class)
+            .set("x1", x.0)
+            .set("x2", x.1)
+            .set("y1", y.0)
+            .set("y2", y.1)
+    };
+    let across = || ("0".to_owned(), "100%".to_owned());
+    let grid = LINES.map(|(ns, _)| line("grid", across(), (y(ns), y(ns))));
+    let slowest = props.slowest.first().map(|read| {
+        let share = read.begin_ns as f64 / end.max(1.0);
+        let x = percent(read.begin_ns as f64, 0.0, end);
+        let (anchor, shift) = if share > 0.6 {
+            ("end", "-11")
+        } else {
+            ("start", "11")
+        };
+        let at = y((read.latency_ns as f64).min(HIGHEST_NS));
+        let ring = with_class("circle", "ring")
+            .set("cx", x.clone())
+            .set("cy", at.clone())
+            .set("r", "6.5");
+        let label = with_class("text", "label")
+            .set("x", x)
+            .set("y", at)
+            .set("dx", shift)
+            .set("dy", "4")
+            .set("text-anchor", anchor)
+            .text(format!("slowest: {}", in_words_ns(read.latency_ns)));
+        tag("g").child(ring).child(label)
+    });
+    with_class("svg", "overlay")
+        .set("aria-hidden", "true")
+        .children(grid)
+        .child(line("cursor", (cursor.clone(), cursor), across()))
+        .maybe(slowest)
 }
 
 /// What the reads come to, in a few words.
@@ -199,16 +222,14 @@ fn sum(props: &Props<'_>) -> String {
     let (Some(slowest), true) = (props.slowest.first(), props.progress.at_ns > 0) else {
         return format!("{reads} reads so far.");
     };
+    let slow_ms = SLOW_NS / 1_000_000;
     let slow = match props.slow {
-        0 => format!(
-            "None took more than {}.",
-            in_words_ns(SLOW_NS).replace(".0", "")
-        ),
-        slow => format!("{} took more than 10 ms.", count(slow)),
+        0 => "None".to_owned(),
+        slow => count(slow),
     };
     format!(
         "{reads} reads in {at_s} s. Half took at most {p50}, 99 of 100 at most {p99}, 999 of 1000 \
-         at most {p999}. The slowest took {}. {slow}",
+         at most {p999}. The slowest took {}. {slow} took more than {slow_ms} ms.",
         in_words_ns(slowest.latency_ns)
     )
 }

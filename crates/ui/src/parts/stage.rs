@@ -4,33 +4,37 @@
 //! who was picked and to whom a lock went. The style is set through the object
 //! model: the content security policy forbids it as an attribute.
 
+use crate::tag::{Tag, class_if, tag, with_class};
 use wasm_bindgen::JsCast;
 use web_sys::SvgElement;
-use yew::prelude::*;
+use yew::NodeRef;
 use zswap_view::scene::units::fixed;
 use zswap_view::scene::{Node, Path, Rect, Scene, Text, Token};
 
 /// The stage with a scene on it. Where moves come too fast, it `is_still`: they
 /// are not drawn out.
-pub fn stage_view(root: &NodeRef, scene: &Scene, is_still: bool) -> Html {
-    let still = is_still.then_some("still");
-    html! {
-        <svg ref={root.clone()} class={classes!("scene", "stage", still)} role="img"
-            aria-label={scene.label.clone()}
-            viewBox={format!("0 0 {} {}", number(scene.width), number(scene.height))}>
-            { for scene.nodes.iter().filter(|node| !matches!(node, Node::Token(_))).map(draw) }
-            <g class="tokens">
-                { for scene.nodes.iter().filter(|node| matches!(node, Node::Token(_))).map(draw) }
-            </g>
-        </svg>
-    }
+pub fn stage_view(root: &NodeRef, scene: &Scene, is_still: bool) -> Tag {
+    let (width, height) = (number(scene.width), number(scene.height));
+    let tokens = |is_token: bool| {
+        let nodes = scene.nodes.iter();
+        nodes.filter(move |node| matches!(node, Node::Token(_)) == is_token)
+    };
+    tag("svg")
+        .at(root)
+        .class(&["scene", "stage", class_if(is_still, "still")])
+        .set("role", "img")
+        .set("aria-label", scene.label.clone())
+        .set("viewBox", format!("0 0 {width} {height}"))
+        .children(tokens(false).map(draw))
+        // Keys are looked at only where all children of a list have one.
+        .child(with_class("g", "tokens").keyed(tokens(true).map(draw)))
 }
 
-fn draw(node: &Node) -> Html {
+fn draw(node: &Node) -> Tag {
     match node {
         Node::Rect(rect) => draw_rect(rect),
         Node::Text(text) => draw_text(text),
-        Node::Path(Path { class, d }) => html! { <path class={class.clone()} d={d.clone()} /> },
+        Node::Path(Path { class, d }) => tag("path").class(&[class]).set("d", d.clone()),
         Node::Token(token) => draw_token(token),
     }
 }
@@ -40,28 +44,36 @@ fn number(value: f32) -> String {
     fixed(value.into(), 1)
 }
 
-fn draw_rect(rect: &Rect) -> Html {
-    html! {
-        <rect class={rect.class.clone()} x={number(rect.x)} y={number(rect.y)}
-            width={number(rect.w)} height={number(rect.h)} rx={number(rect.r)} />
-    }
+fn draw_rect(rect: &Rect) -> Tag {
+    tag("rect")
+        .class(&[&rect.class])
+        .set("x", number(rect.x))
+        .set("y", number(rect.y))
+        .set("width", number(rect.w))
+        .set("height", number(rect.h))
+        .set("rx", number(rect.r))
 }
 
-fn draw_text(text: &Text) -> Html {
-    html! {
-        <text class={text.class.clone()} x={number(text.x)} y={number(text.y)}
-            text-anchor={text.anchor.name()}>{text.text.clone()}</text>
-    }
+fn draw_text(text: &Text) -> Tag {
+    tag("text")
+        .class(&[&text.class])
+        .set("x", number(text.x))
+        .set("y", number(text.y))
+        .set("text-anchor", text.anchor.name())
+        .text(text.text.clone())
 }
 
-fn draw_token(token: &Token) -> Html {
-    html! {
-        <g key={token.key.clone()} class={token.class.clone()} data-key={token.key.clone()}
-            data-x={number(token.x)} data-y={number(token.y)}>
-            <path class="shape" d={token.outline()} />
-            <text y="4.5" text-anchor="middle">{token.label.clone()}</text>
-        </g>
-    }
+fn draw_token(token: &Token) -> Tag {
+    let shape = with_class("path", "shape").set("d", token.outline());
+    let label = tag("text").set("y", "4.5").set("text-anchor", "middle");
+    tag("g")
+        .key(&token.key)
+        .class(&[&token.class])
+        .set("data-key", token.key.clone())
+        .set("data-x", number(token.x))
+        .set("data-y", number(token.y))
+        .child(shape)
+        .child(label.text(token.label.clone()))
 }
 
 /// Puts every token where the scene has it; the style sheet draws the way out.

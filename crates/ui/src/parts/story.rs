@@ -2,10 +2,11 @@
 
 use crate::parts::sign;
 use crate::protocol::SlimRead;
+use crate::tag::{Tag, tag, with_class};
 use std::rc::Rc;
-use yew::prelude::*;
+use yew::Callback;
 use zswap_lab::{Context as Design, Role};
-use zswap_view::{Alarm, Frame, TaskFrame, in_words_ns, nice_in_words};
+use zswap_view::{Alarm, Frame, in_words_ns, nice_in_words};
 
 /// What it is about.
 pub struct Props {
@@ -22,29 +23,26 @@ pub struct Props {
 }
 
 /// The words beside the figure.
-pub fn story(props: &Props) -> Html {
+pub fn story(props: &Props) -> Tag {
+    let section = with_class("section", "story");
     let Some(frame) = &props.frame else {
-        return html! { <section class="story"><h1>{"The model starts."}</h1></section> };
+        return section.child(tag("h1").text("The model starts."));
     };
     let on_open = props.on_open.clone();
     let to_slowest = props.slowest.map(|read| {
-        html! {
-            <button type="button" class="jump" onclick={move |_| on_open.emit(read)}>
-                {format!("Go to the slowest read: {}", in_words_ns(read.latency_ns))}
-            </button>
-        }
+        let words = format!("Go to the slowest read: {}", in_words_ns(read.latency_ns));
+        with_class("button", "jump")
+            .set("type", "button")
+            .on_click(on_open.reform(move |_| read))
+            .text(words)
     });
-    html! {
-        <section class="story">
-            <h1>{headline(frame, props.searching)}</h1>
-            if let Some(alarm) = &frame.alarm {
-                <p class="lead">{alarm_words(frame, alarm)}</p>
-            }
-            <p>{design_words(props.design)}</p>
-            { for to_slowest }
-            { cast(frame) }
-        </section>
-    }
+    let alarm = frame.alarm.as_ref();
+    section
+        .child(tag("h1").text(headline(frame, props.searching)))
+        .maybe(alarm.map(|alarm| with_class("p", "lead").text(alarm_words(frame, alarm))))
+        .child(tag("p").text(design_words(props.design)))
+        .maybe(to_slowest)
+        .child(cast(frame))
 }
 
 fn headline(frame: &Frame, searching: bool) -> String {
@@ -72,9 +70,12 @@ fn headline(frame: &Frame, searching: bool) -> String {
 }
 
 fn capital(name: &str) -> String {
-    let mut letters = name.chars();
-    let first = letters.next().map(|c| c.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
+    let mut name = name.to_owned();
+    // Names of tasks are ASCII.
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    name
 }
 
 fn alarm_words(frame: &Frame, alarm: &Alarm) -> String {
@@ -115,36 +116,41 @@ fn design_words(design: Design) -> &'static str {
 }
 
 /// Who takes part: one line per role.
-fn cast(frame: &Frame) -> Html {
-    let line = |role: Role, what: &'static str| {
-        let of_role: Vec<&TaskFrame> = frame
-            .tasks
-            .iter()
-            .filter(|task| task.role == role)
-            .collect();
-        let first = of_role.first()?;
-        let letter = first.label.get(..1).unwrap_or_default().to_owned();
-        let name = first.name.split(' ').next().unwrap_or_default().to_owned();
-        let count = of_role.len();
-        let who = if count == 1 {
-            name
-        } else {
-            format!("{count} {name}s")
-        };
-        Some(html! {
-            <li>
-                { sign(role, &letter) }
-                <span><b>{who}</b>{format!(", nice {}", nice_in_words(first.nice))}<small>{what}</small></span>
-            </li>
-        })
+fn cast(frame: &Frame) -> Tag {
+    let nice = tag("small").text("Nice is priority: −19 counts most, +19 least.");
+    with_class("ul", "cast")
+        .set("aria-label", "Who takes part")
+        .maybe(part(
+            frame,
+            Role::Reader,
+            "reads its pages back, and matters most",
+        ))
+        .maybe(part(
+            frame,
+            Role::Worker,
+            "put pages away and take them back, at low priority",
+        ))
+        .maybe(part(frame, Role::Spinner, "only computes"))
+        .maybe(part(
+            frame,
+            Role::Kthread,
+            "the kernel's own, run for some µs now and then",
+        ))
+        .child(with_class("li", "hint").child(nice))
+}
+
+fn part(frame: &Frame, role: Role, what: &'static str) -> Option<Tag> {
+    let of_role = || frame.tasks.iter().filter(|task| task.role == role);
+    let first = of_role().next()?;
+    let letter = first.label.get(..1).unwrap_or_default();
+    let name = first.name.split(' ').next().unwrap_or_default();
+    let who = match of_role().count() {
+        1 => name.to_owned(),
+        count => format!("{count} {name}s"),
     };
-    html! {
-        <ul class="cast" aria-label="Who takes part">
-            { for line(Role::Reader, "reads its pages back, and matters most") }
-            { for line(Role::Worker, "put pages away and take them back, at low priority") }
-            { for line(Role::Spinner, "only computes") }
-            { for line(Role::Kthread, "the kernel's own, run for some µs now and then") }
-            <li class="hint"><small>{"Nice is priority: −19 counts most, +19 least."}</small></li>
-        </ul>
-    }
+    let words = tag("span")
+        .child(tag("b").text(who))
+        .text(format!(", nice {}", nice_in_words(first.nice)))
+        .child(tag("small").text(what));
+    Some(tag("li").child(sign(role, letter)).child(words))
 }

@@ -7,10 +7,11 @@ use crate::parts::axis::{axis_words, percent, percent_of, round_places, share};
 use crate::parts::sign;
 use crate::protocol::SlimRead;
 use crate::session::View;
+use crate::tag::{Tag, button, class_if, tag, with_class};
 use core::cell::RefCell;
 use std::rc::Rc;
 use web_sys::{HtmlCanvasElement, HtmlElement, PointerEvent, WheelEvent};
-use yew::prelude::*;
+use yew::{Callback, NodeRef};
 use zswap_lab::TaskId;
 use zswap_view::scene::Theme;
 use zswap_view::scene::units::fixed;
@@ -87,29 +88,34 @@ const AXIS_H: f64 = 20.0;
 const BRACKET_H: f64 = 34.0;
 
 /// The timeline.
-pub fn timeline_view(props: &Props<'_>) -> Html {
+pub fn timeline_view(props: &Props<'_>) -> Tag {
     let Surface { canvas, frame } = props.surface;
     let order: Vec<TaskId> = props.timelines.first().map_or_else(Vec::new, |timeline| {
         timeline.lanes.iter().map(|lane| lane.task).collect()
     });
-    html! {
-        <section class="timeline" aria-label="Timeline">
-            <h2>{title(props)}<small class="key">
-                <span><i class="solid"></i>{"running"}</span>
-                <span><i class="hatched"></i>{"asleep on a mutex"}</span>
-                <span><i class="owns"></i>{"owns the mutex"}</span>
-                <span><i class="owns alarm"></i>{"owns it, wanted, not running"}</span>
-            </small></h2>
-            <div class="lanes">
-                <ul>{ for order.iter().map(|&task| lane_name(props, task)) }</ul>
-                <div class="surface" ref={frame.clone()} role="img" aria-label={label(props)}>
-                    <canvas ref={canvas.clone()} height={px(order.len() as f64 * LANE_H)}></canvas>
-                    { overlay(props, order.len()) }
-                </div>
-            </div>
-            { buttons(props) }
-        </section>
-    }
+    let key = |class: &'static str, words: &'static str| {
+        let sample = with_class("i", class);
+        tag("span").child(sample).text(words)
+    };
+    let keys = with_class("small", "key")
+        .child(key("solid", "running"))
+        .child(key("hatched", "asleep on a mutex"))
+        .child(key("owns", "owns the mutex"))
+        .child(key("owns alarm", "owns it, wanted, not running"));
+    let names = order.iter().map(|&task| lane_name(props, task));
+    let height = px(order.len() as f64 * LANE_H);
+    let surface = with_class("div", "surface")
+        .at(frame)
+        .set("role", "img")
+        .set("aria-label", label(props))
+        .child(tag("canvas").at(canvas).set("height", height))
+        .child(overlay(props, order.len()));
+    let lanes = with_class("div", "lanes");
+    with_class("section", "timeline")
+        .set("aria-label", "Timeline")
+        .child(tag("h2").text(title(props)).child(keys))
+        .child(lanes.child(tag("ul").children(names)).child(surface))
+        .child(buttons(props))
 }
 
 fn title(props: &Props<'_>) -> &'static str {
@@ -130,21 +136,19 @@ fn label(props: &Props<'_>) -> String {
     }
 }
 
-fn lane_name(props: &Props<'_>, task: TaskId) -> Html {
+fn lane_name(props: &Props<'_>, task: TaskId) -> Tag {
     let task = props.frame.and_then(|frame| frame.tasks.get(task.index()));
     let Some(task) = task else {
-        return html! { <li></li> };
+        return tag("li");
     };
-    html! {
-        <li class={task.alarm.then_some("alarm")}>
-            { sign(task.role, &task.label) }<span>{task.name.clone()}</span>
-            <small>{nice_in_words(task.nice)}</small>
-        </li>
-    }
+    tag("li")
+        .class(&[class_if(task.alarm, "alarm")])
+        .child(sign(task.role, &task.label))
+        .child(tag("span").text(task.name.clone()))
+        .child(tag("small").text(nice_in_words(task.nice)))
 }
 
-fn buttons(props: &Props<'_>) -> Html {
-    let gesture = |gesture: Gesture| props.on_gesture.reform(move |_: MouseEvent| gesture);
+fn buttons(props: &Props<'_>) -> Tag {
     // Around the moment shown, so that it stays in view.
     let View { from_ns, to_ns } = props.view;
     let moment = share(props.at_ns as f64, from_ns, to_ns);
@@ -153,15 +157,26 @@ fn buttons(props: &Props<'_>) -> Html {
     } else {
         0.5
     };
-    let zoom = |factor| gesture(Gesture::Zoom { factor, around });
-    html! {
-        <div class="zoom" role="group" aria-label="Timeline view">
-            <button type="button" aria-label="Earlier" onclick={gesture(Gesture::Pan { share: -0.3 })}>{"←"}</button>
-            <button type="button" aria-label="Zoom out" onclick={zoom(1.8)}>{"−"}</button>
-            <button type="button" aria-label="Zoom in" onclick={zoom(1.0 / 1.8)}>{"+"}</button>
-            <button type="button" aria-label="Later" onclick={gesture(Gesture::Pan { share: 0.3 })}>{"→"}</button>
-        </div>
-    }
+    let zoom = |factor| Gesture::Zoom { factor, around };
+    let button = |label, sign: &'static str, gesture: Gesture| {
+        button(label, props.on_gesture.reform(move |_| gesture)).text(sign)
+    };
+    with_class("div", "zoom")
+        .set("role", "group")
+        .set("aria-label", "Timeline view")
+        .child(button("Earlier", "←", Gesture::Pan { share: -0.3 }))
+        .child(button("Zoom out", "−", zoom(1.8)))
+        .child(button("Zoom in", "+", zoom(1.0 / 1.8)))
+        .child(button("Later", "→", Gesture::Pan { share: 0.3 }))
+}
+
+/// A line between two points.
+fn line(x1: String, x2: String, y1: String, y2: String) -> Tag {
+    tag("line")
+        .set("x1", x1)
+        .set("x2", x2)
+        .set("y1", y1)
+        .set("y2", y2)
 }
 
 /// A whole number of CSS px as an attribute.
@@ -170,7 +185,7 @@ fn px(length: f64) -> String {
 }
 
 /// Axis, cursor and bracket.
-fn overlay(props: &Props<'_>, lanes: usize) -> Html {
+fn overlay(props: &Props<'_>, lanes: usize) -> Tag {
     let View { from_ns, to_ns } = props.view;
     let foot = AXIS_H + lanes as f64 * LANE_H;
     let read = props
@@ -180,27 +195,36 @@ fn overlay(props: &Props<'_>, lanes: usize) -> Html {
     let at = |ns: f64| percent(ns, from_ns, to_ns);
     let places = round_places(from_ns - origin, to_ns - origin, 7);
     let cursor = at(props.at_ns as f64);
-    html! {
-        <svg class="overlay" aria-hidden="true" height={px(foot + BRACKET_H)}>
-            { for places.into_iter().map(|place| {
-                let x = at(origin + place);
-                let inside = share(origin + place, from_ns, to_ns);
-                let words = axis_words(place, to_ns - from_ns);
-                html! { <>
-                    <line class="grid" x1={x.clone()} x2={x.clone()} y1={px(AXIS_H)} y2={px(foot)} />
-                    if (0.03..0.97).contains(&inside) {
-                        <text class="tick" {x} y="12" text-anchor="middle">{words}</text>
-                    }
-                </> }
-            }) }
-            { for read.map(|read| bracket(read, props.view, foot)) }
-            <line class="cursor" x1={cursor.clone()} x2={cursor.clone()} y1="14" y2={px(foot)} />
-            <circle class="cursor" cx={cursor} cy="14" r="4" />
-        </svg>
-    }
+    let grid = places.into_iter().map(|place| {
+        let x = at(origin + place);
+        let inside = share(origin + place, from_ns, to_ns);
+        let words = || {
+            tag("text")
+                .set("class", "tick")
+                .set("x", x.clone())
+                .set("y", "12")
+                .set("text-anchor", "middle")
+                .text(axis_words(place, to_ns - from_ns))
+        };
+        let words = (0.03..0.97).contains(&inside).then(words);
+        tag("g")
+            .child(line(x.clone(), x.clone(), px(AXIS_H), px(foot)).set("class", "grid"))
+            .maybe(words)
+    });
+    let circle = with_class("circle", "cursor")
+        .set("cx", cursor.clone())
+        .set("cy", "14")
+        .set("r", "4");
+    with_class("svg", "overlay")
+        .set("aria-hidden", "true")
+        .set("height", px(foot + BRACKET_H))
+        .children(grid)
+        .maybe(read.map(|read| bracket(read, props.view, foot)))
+        .child(line(cursor.clone(), cursor, px(14.0), px(foot)).set("class", "cursor"))
+        .child(circle)
 }
 
-fn bracket(read: SlimRead, view: View, foot: f64) -> Html {
+fn bracket(read: SlimRead, view: View, foot: f64) -> Tag {
     let View { from_ns, to_ns } = view;
     let (begin, end) = (read.begin_ns as f64, read.end_ns() as f64);
     let (x1, x2) = (percent(begin, from_ns, to_ns), percent(end, from_ns, to_ns));
@@ -208,15 +232,16 @@ fn bracket(read: SlimRead, view: View, foot: f64) -> Html {
     let middle = share(middle, from_ns, to_ns).clamp(0.25, 0.75);
     let y = foot + 8.0;
     let words = format!("this read takes {}", in_words_ns(read.latency_ns));
-    html! {
-        <g class="bracket">
-            <line x1={x1.clone()} x2={x1.clone()} y1={px(y - 5.0)} y2={px(y)} />
-            <line x1={x1} x2={x2.clone()} y1={px(y)} y2={px(y)} />
-            <line x1={x2.clone()} x2={x2} y1={px(y - 5.0)} y2={px(y)} />
-            <text x={percent_of(middle)} y={px(y + 16.0)}
-                text-anchor="middle">{words}</text>
-        </g>
-    }
+    let words = tag("text")
+        .set("x", percent_of(middle))
+        .set("y", px(y + 16.0))
+        .set("text-anchor", "middle")
+        .text(words);
+    with_class("g", "bracket")
+        .child(line(x1.clone(), x1.clone(), px(y - 5.0), px(y)))
+        .child(line(x1, x2.clone(), px(y), px(y)))
+        .child(line(x2.clone(), x2, px(y - 5.0), px(y)))
+        .child(words)
 }
 
 /// Pointers that are down: number, last place, and how far it has gone.

@@ -48,9 +48,9 @@ pub(crate) fn draw_why(stage: &mut Stage<'_>, queue: Area, cpu: Area, pill: (f32
 
 /// The sentence in one line, or in two where there is too little room for one.
 fn lines(words: &str, room: f32) -> Vec<String> {
-    let parts = match words.split_once(", ") {
+    let parts = match words.split_once(',') {
         Some((first, second)) if measure::bold_width(words, SIZE) > room => {
-            vec![format!("{first},"), second.to_owned()]
+            vec![format!("{first},"), second.trim_start().to_owned()]
         }
         _ => vec![words.to_owned()],
     };
