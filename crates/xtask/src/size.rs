@@ -37,7 +37,7 @@ struct Weight {
 /// What the first visit loaded when it was last looked at, rounded up. The budget
 /// is not reached yet; until it is, the tests see to it that the way to it does
 /// not grow longer.
-const CEILING: u64 = 264_000;
+const CEILING: u64 = 257_000;
 
 /// The check of `cargo xtask test`.
 pub fn must_not_grow() -> Result<()> {
