@@ -34,10 +34,10 @@ struct Weight {
     brotli: u64,
 }
 
-/// What the first visit loaded when it was last looked at, rounded up. The budget
-/// is not reached yet; until it is, the tests see to it that the way to it does
-/// not grow longer.
-const CEILING: u64 = 257_000;
+/// What the first visit loaded when it was last looked at, with some room, since
+/// the folder that it is built in changes it a little. The budget is not reached
+/// yet; until it is, the tests see to it that the way to it does not grow longer.
+const CEILING: u64 = 260_000;
 
 /// The check of `cargo xtask test`.
 pub fn must_not_grow() -> Result<()> {
