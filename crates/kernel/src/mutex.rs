@@ -77,12 +77,7 @@ impl Kernel {
     fn mutex_enqueue(&mut self, lock: LockId, task: TaskId) {
         self.queue_on(lock, task);
         self.emit(task, EventKind::LockWait, lock.0.into(), 0);
-        self.block(task);
-    }
-
-    fn block(&mut self, task: TaskId) {
-        self.task(task).op = Op::Block;
-        self.task(task).asleep = true;
+        self.sleep_until_woken(task);
     }
 
     /// A waiter has the lock: it leaves the queue; the last one clears the flags.
@@ -320,7 +315,7 @@ impl<'a> MutexLock<'a> {
         if kernel.cpu(cpu).need_resched {
             kernel.task(self.task).op = Op::Resched;
         } else {
-            kernel.block(self.task);
+            kernel.sleep_until_woken(self.task);
         }
         Poll::Pending
     }

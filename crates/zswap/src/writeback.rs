@@ -125,18 +125,7 @@ pub(crate) async fn shrink_memcg_cb(
         };
     };
 
-    task.probe(Probe::WritebackBegin as u16, slot.0);
-    let written = zswap_writeback_entry(task, zswap, id, slot).await;
-    let end = if written.is_ok() {
-        Probe::WritebackEnd
-    } else {
-        Probe::WritebackFailed
-    };
-    task.probe(end as u16, slot.0);
-    zswap.count(|counters| match written {
-        Ok(()) => counters.written_back_pages += 1,
-        Err(_) => counters.reject_reclaim_fail += 1,
-    });
+    let written = write_back_counted(task, zswap, id, slot).await;
     written.map_or_else(Walked::Failed, |()| Walked::Removed)
 }
 
@@ -153,6 +142,20 @@ pub(crate) async fn zswap_reclaim_entry(task: &Task, zswap: &Zswap, list: usize)
         return Walked::Empty;
     };
 
+    let written = write_back_counted(task, zswap, id, slot).await;
+    if written.is_err() {
+        put_back(task, zswap, id, slot).await;
+    }
+    written.map_or_else(Walked::Failed, |()| Walked::Removed)
+}
+
+/// Writes one entry back, with the records and the counters of it.
+async fn write_back_counted(
+    task: &Task,
+    zswap: &Zswap,
+    id: EntryId,
+    slot: SwapSlot,
+) -> Result<(), WritebackError> {
     task.probe(Probe::WritebackBegin as u16, slot.0);
     let written = zswap_writeback_entry(task, zswap, id, slot).await;
     let end = if written.is_ok() {
@@ -161,17 +164,11 @@ pub(crate) async fn zswap_reclaim_entry(task: &Task, zswap: &Zswap, list: usize)
         Probe::WritebackFailed
     };
     task.probe(end as u16, slot.0);
-    match written {
-        Ok(()) => {
-            zswap.count(|counters| counters.written_back_pages += 1);
-            Walked::Removed
-        }
-        Err(error) => {
-            zswap.count(|counters| counters.reject_reclaim_fail += 1);
-            put_back(task, zswap, id, slot).await;
-            Walked::Failed(error)
-        }
-    }
+    zswap.count(|counters| match written {
+        Ok(()) => counters.written_back_pages += 1,
+        Err(_) => counters.reject_reclaim_fail += 1,
+    });
+    written
 }
 
 /// If the tree still has the entry, and no list does.
